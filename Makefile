@@ -21,12 +21,12 @@ ONLY :=
 # In percent, of all lines and branches; what decides about money is held to all of them.
 COVERED_MIN := 95
 COVERED := --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERED_MIN)
-DECIDING := src/payrelay/core/**,src/payrelay/*/rules/**,src/payrelay/gateways/payhere/wire/*
+DECIDING := src/payrelay/core/**,src/payrelay/*/rules/**,src/payrelay/gateways/payhere/wire/*,tools/payrelay_tools/laravel/*
 DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fail-under=100 > $(VENV)/.deciding \
 	|| { cat $(VENV)/.deciding; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
+.PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client examples generators mutate \
 	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth work-budget lock pins clean
 .DELETE_ON_ERROR:
 
@@ -120,6 +120,9 @@ shop-client: ## build the TypeScript client, and copy it into the example shop's
 	@rm -rf examples/shop/page/payrelay && mkdir examples/shop/page/payrelay
 	@cd clients/typescript/dist && find . -name '*.js' -exec cp --parents {} ../../../examples/shop/page/payrelay \;
 
+examples: $(VENV)/.dev ## record the examples of the API's description anew, from a demo
+	@$(BIN)/python -m tests.scenarios.recording
+
 # Strict: what leads nowhere fails. The whole repository is its source, so that links between folders hold.
 SITE := build/site
 
@@ -201,23 +204,25 @@ $(BIN)/pip:
 		echo "Python can't make virtual environments here; on Debian: apt-get install python3-venv"; exit 1; }
 
 # A stamp is newer than what it was made from, or it is made again.
-$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/pip
+PACKAGES := pyproject.toml src/payrelay_simulator/pyproject.toml tools/pyproject.toml
+
+$(VENV)/.runtime: requirements/runtime.lock $(PACKAGES) | $(BIN)/pip
 	$(call install,runtime)
 
 # The shop of the demo uses the Python client, as a shop of somebody else would: installed.
-$(VENV)/.demo: requirements/demo.lock pyproject.toml clients/python/pyproject.toml | $(BIN)/pip
+$(VENV)/.demo: requirements/demo.lock $(PACKAGES) clients/python/pyproject.toml | $(BIN)/pip
 	$(call install,demo,-e clients/python)
 
-$(VENV)/.dev: requirements/dev.lock pyproject.toml clients/python/pyproject.toml | $(BIN)/pip
+$(VENV)/.dev: requirements/dev.lock $(PACKAGES) clients/python/pyproject.toml | $(BIN)/pip
 	$(call install,dev,-e clients/python)
 
-$(VENV)/.fuzz: requirements/fuzz.lock pyproject.toml | $(BIN)/pip
+$(VENV)/.fuzz: requirements/fuzz.lock $(PACKAGES) | $(BIN)/pip
 	$(call install,fuzz)
 
-$(VENV)/.mutate: requirements/mutate.lock pyproject.toml | $(BIN)/pip
+$(VENV)/.mutate: requirements/mutate.lock $(PACKAGES) | $(BIN)/pip
 	$(call install,mutate)
 
-$(VENV)/.bench: requirements/bench.lock pyproject.toml | $(BIN)/pip
+$(VENV)/.bench: requirements/bench.lock $(PACKAGES) | $(BIN)/pip
 	$(call install,bench)
 
 # Both have requirements of their own, and so places of their own.
@@ -232,6 +237,6 @@ $(VENV)/.generators: requirements/generators.lock tests/generated/package-lock.j
 define install
 @echo "Installing requirements/$(1).lock"
 @$(PIP) install --require-hashes -r requirements/$(1).lock
-@$(PIP) install --no-deps --no-build-isolation -e . $(2)
+@$(PIP) install --no-deps --no-build-isolation -e . -e src/payrelay_simulator -e tools $(2)
 @touch $@
 endef

@@ -8,37 +8,33 @@ from tests.digests import digests_of
 
 from payrelay.app import found_of
 from payrelay.clock import Clock
-from payrelay.core.access.person_names import PersonNames
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation
-from payrelay.flows.relay import Relay
+from payrelay.flows.relay import Relay, RelaySettings
+from payrelay.flows.stores import access_stores, money_stores
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.mark_files import MarkFiles
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.database.parts import DatabaseParts
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles
-from payrelay.runtime.recovery.marks import Marks
-from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import Settings
-from payrelay.store.access.client_tokens import ClientTokens
-from payrelay.store.access.credentials import Credentials
-from payrelay.store.access.owners import Owners
-from payrelay.store.access.principals import Principals
-from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.digests.rows import RowDigests
+from payrelay.store.database.identity import IdentityStore
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -46,20 +42,13 @@ from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
-from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import ChainStart
 from payrelay.store.opened_store import OpenedStore
 from payrelay.store.operators.acts import OperatorActs
-from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
-from payrelay.store.payments.known_payments import KnownPayments
-from payrelay.store.payments.order_searches import OrderSearches
-from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.recovery.identity import IdentityStore
-from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -80,6 +69,7 @@ def relay_over(
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
     background, rows = Background(), digests_of(database, clock=clock)
+    store = OpenedStore(database, SEAL, ChainStart(CHAIN_KEY, 0), rows)
     lost_commits = LostCommits(_first_identity, clock, log)
     trail = Trail(database, SEAL, ChainKey(CHAIN_KEY))
     marks = Marks(MarkFiles(None, CHAIN_KEY), MarkedRows(database, trail), lost_commits, clock, log)
@@ -87,22 +77,14 @@ def relay_over(
     return Relay(
         journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY, acknowledged=marks.note_operation),
         resolution=ResolutionStore(database, rows),
-        known_payments=KnownPayments(database, rows),
-        orders=Orders(rows),
-        paid_again=PaidAgain(database, rows),
-        imported_payments=ImportedPayments(database, rows),
         acts=OperatorActs(database, CHAIN_KEY),
-        found=found_on(database, rows),
+        found=found_of(store, Settings()),
         accounts=accounts,
         clock=clock,
-        retention=retention,
         log=log,
         new_id=ids,
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
-        lost_commits=lost_commits,
-        marks=marks,
-        revocations=RevocationList(None, CHAIN_KEY),
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
             ReadingStore(database, SEAL, rows),
@@ -111,21 +93,12 @@ def relay_over(
             start=background.start,
             note=ReadingNotes(subscriptions, accounts),
         ),
-        order_searches=OrderSearches(database, CHAIN_KEY),
         inbox=Inbox(database, SEAL, rows),
-        chargebacks=Chargebacks(database, rows),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
-        person_names=PersonNames(CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows, acknowledged=marks.note_checkout),
         signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
-        credentials=Credentials(database, rows),
         pauses=Pauses(database),
-        client_tokens=ClientTokens(database, rows),
-        signing_keys=SigningKeys(database, SEAL, clock),
-        owners=Owners(database, rows),
-        principals=Principals(database, rows),
-        identities=IdentityStore(database, SEAL),
         clearing=Clearing(database, SEAL, rows, Trail(database, SEAL, ChainKey(CHAIN_KEY))),
         dispatch=Dispatch(
             feed=feed,
@@ -136,12 +109,16 @@ def relay_over(
             clock=clock,
             log=log,
         ),
+        access=access_stores(store, clock),
+        money=money_stores(store),
+        settings=RelaySettings(retention=retention),
+        database=DatabaseParts(
+            lost_commits=lost_commits,
+            marks=marks,
+            revocations=RevocationList(None, CHAIN_KEY),
+            identities=IdentityStore(database, SEAL),
+        ),
     )
-
-
-def found_on(database: Database, rows: RowDigests) -> dict[type[object], object]:
-    """Gives what the parts make on a database, by its type."""
-    return found_of(OpenedStore(database, SEAL, ChainStart(CHAIN_KEY, 0), rows), Settings())
 
 
 async def _first_identity() -> DatabaseIdentity:

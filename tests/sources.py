@@ -46,7 +46,7 @@ class Source:
     @cached_property
     def name(self) -> str:
         """Where it is, from the source root or the project's."""
-        return str(self.path.relative_to(ROOT)).removeprefix("src/")
+        return str(self.path.relative_to(ROOT)).removeprefix("src/").removeprefix("tools/")
 
     @property
     def room(self) -> str:
@@ -67,7 +67,7 @@ def sources(*folders: str) -> list[Source]:
     return [Source(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation")
+PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation", "recovery")
 """What stands on the relay and can be deleted; each has rooms of all layers."""
 LAYER_OF_ROOMS: Final = {
     "rules": "core",
@@ -103,6 +103,7 @@ def layer_of(module: str) -> str:
 
 OURS: Final = sources("src/payrelay")
 SIMULATOR: Final = sources("src/payrelay_simulator")
+TOOLS: Final = sources("tools")
 REGISTRY: Final = "payrelay/gateways/registry.py"
 ADAPTERS: Final = {source.name.split("/")[2] for source in OURS if source.name.endswith("/kind.py")}
 """A provider's folder makes a kind of gateway."""

@@ -193,13 +193,13 @@ async def test_a_database_is_removed_with_its_marks(tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     for _ in range(2):
         async with running(settings, clock=Clock(), log=LOG) as service:
-            service.relay.marks.note_operation(OPERATION)
+            service.relay.database.marks.note_operation(OPERATION)
         path = settings.embedded_path
         assert path is not None
         assert [each.suffix for each in (settings.marks_folder or path).iterdir()] == [".mark"]
         remove_database(path)
     async with running(settings, clock=Clock(), log=LOG) as service:
-        assert service.relay.lost_commits.behind is None
+        assert service.relay.database.lost_commits.behind is None
 
     assert not (settings.marks_folder or tmp_path).exists()
 
@@ -216,4 +216,4 @@ async def test_a_recovery_reckons_with_what_an_identity_providers_tokens_may_mak
     identity = IdentitySettings.model_validate({**own, **claims, "principal": "backend", "scopes": scope})
     settings = settings_of(tmp_path).model_copy(update={"identity": identity})
     async with running(settings, clock=Clock(), log=LOG) as service:
-        assert service.relay.apps_principal == principal
+        assert service.relay.settings.apps_principal == principal

@@ -13,13 +13,13 @@ from typing import Final
 import pytest
 from tests.sources import PARTS, ROOT
 
+from payrelay.core.operators.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
-from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.errors import MEANINGS, Code
 from payrelay.flows.access.lost_owners import OWNER_SENTENCE
-from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
+from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
 
-SOURCES: Final = ROOT / "src" / "payrelay"
+SOURCES: Final = (ROOT / "src" / "payrelay", ROOT / "tools" / "payrelay_tools")
 ELSEWHERE: Final = ("api/public/", "store/", *(f"{part}/store/" for part in PARTS))
 """Customers' pages have a test of their own; what the store says is for the tests of its digests."""
 DENIES: Final = re.compile(
@@ -46,8 +46,7 @@ DENIALS: Final[dict[str, Known]] = {
     "nothing was restored": Known.HERE,
     " findings in the backup; nothing was restored": Known.HERE,
     "; nothing was touched": Known.HERE,
-    # The router and the console.
-    " can't be reached; nothing was sent to it": Known.NEVER_SENT,
+    # The console.
     "That was not done": Known.HERE,
     "It asks for something else than its page said. Nothing was done: begin again.": Known.HERE,
     # Commands about reports and about what is old.
@@ -179,9 +178,11 @@ def _body(node: ast.AST) -> list[ast.stmt]:
 def _denials() -> dict[str, str]:
     """Gives each text of the program that denies an effect, with the module that has it."""
     found: dict[str, str] = {}
-    for path in sorted(SOURCES.rglob("*.py")):
-        module = path.relative_to(SOURCES).as_posix()
-        if not module.startswith(ELSEWHERE):
+    for source in SOURCES:
+        for path in sorted(source.rglob("*.py")):
+            module = path.relative_to(source).as_posix()
+            if module.startswith(ELSEWHERE):
+                continue
             texts = _texts(ast.parse(path.read_text()))
             found |= {text: module for text in texts if DENIES.search(text)}
     return found

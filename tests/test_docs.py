@@ -24,7 +24,6 @@ from payrelay.settings import (
     ConsoleSettings,
     EventSettings,
     IdentitySettings,
-    PartitionSettings,
     ReconciliationSettings,
     RetentionSettings,
     Settings,
@@ -38,9 +37,8 @@ PAGES: Final = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 GATEWAY_FIELDS: Final = [
     f"PAYRELAY_GATEWAYS__<NAME>__{field.upper()}" for field in model_of(KINDS[PAYHERE]).model_fields
 ]
-SECTIONS: Final = {"gateways", "events", "identity", "partitions", "reconciliation", "retention", "console"}
+SECTIONS: Final = {"gateways", "events", "identity", "reconciliation", "retention", "console"}
 SETTINGS: Final = [
-    *(f"PAYRELAY_PARTITIONS__<NAME>__{field.upper()}" for field in PartitionSettings.model_fields),
     *(variable_name((field,)) for field in Settings.model_fields if field not in SECTIONS),
     *(variable_name(("console", field)) for field in ConsoleSettings.model_fields),
     *(variable_name(("identity", field)) for field in IdentitySettings.model_fields),

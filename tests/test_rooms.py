@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from tests.sources import OURS, PARTS, ROOT, SIMULATOR, TESTS, Source, found, layer_of, module_name, part_of
+from tests.sources import OURS, PARTS, ROOT, SIMULATOR, TESTS, TOOLS, Source, found, layer_of, module_name, part_of
 
 RANKS: Final = {
     "core": 0,
@@ -28,7 +28,6 @@ RANKS: Final = {
     "app": 6,
     "app_commands": 7,
     "server": 7,
-    "partitions": 8,
     "cli": 9,
     "__main__": 10,
 }
@@ -36,15 +35,19 @@ RANKS: Final = {
 MAY_KNOW: Final = {
     "backups": set[str](),
     "console": {"reconciliation"},
-    "demo": {"backups", "console", "reconciliation"},
+    "demo": set[str](),
     "imports": set[str](),
     "reconciliation": {"console"},
+    "recovery": set[str](),
 }
 """The parts of the product, which stand on the layers and can be deleted, and which others each may know."""
+STILL_KNOWN: Final = {"recovery"}
+"""The part that the relay can't do without; see ``docs/decisions``."""
 PACKAGE: Final = ""
 """The package itself, which is no room: it holds the version."""
 EVERYBODYS: Final = {"errors", "clock", "__init__"}
-SIMULATOR_STARTERS: Final = {"cli"}
+BESIDE: Final = {"payrelay_simulator", "payrelay_tools"}
+"""Packages of their own, which need not be installed."""
 
 MODULES_MAX: Final = 12
 """In one folder: as many as a reader takes in at a glance."""
@@ -132,7 +135,7 @@ def test_the_relay_knows_no_part() -> None:
         own = part_of(module_name(source))
         for node, module in known(source):
             part = part_of(module)
-            if part not in {None, own} and not (own is not None and part in MAY_KNOW[own]):
+            if part not in {None, own, *MAY_KNOW.get(own or "", STILL_KNOWN)}:
                 yield source.at(node, f"{own or source.room} must not know {part}")
 
     assert found(knows_part, OURS) == ""
@@ -149,15 +152,26 @@ def test_the_simulator_stands_alone() -> None:
 
     def knows_payrelay(source: Source) -> Iterator[str]:
         for node, name in source.imports:
-            if name.split(".")[0] == "payrelay":
+            if name.split(".")[0] in {"payrelay", "payrelay_tools"}:
                 yield source.at(node, "the simulator has its own code for this")
 
-    def starts_simulator(source: Source) -> Iterator[str]:
-        for node, name in source.imports:
-            if name.split(".")[0] == "payrelay_simulator" and source.room not in SIMULATOR_STARTERS:
-                yield source.at(node, "only the command line starts the simulator")
+    assert found(knows_payrelay, SIMULATOR) == ""
 
-    assert found(knows_payrelay, SIMULATOR) + found(starts_simulator, OURS) == ""
+
+def test_only_commands_need_a_package_beside() -> None:
+    """The service starts without them, and a command says in one line which one it lacks."""
+
+    def needs_other(source: Source) -> Iterator[str]:
+        for node, name in source.imports:
+            if name.split(".")[0] in BESIDE and source.room != "cli":
+                yield source.at(node, "only the command line uses a package that may be missing")
+
+    def needs_simulator(source: Source) -> Iterator[str]:
+        for node, name in source.imports:
+            if name.split(".")[0] == "payrelay_simulator":
+                yield source.at(node, "the tools work without the simulator")
+
+    assert found(needs_other, OURS) + found(needs_simulator, TOOLS) == ""
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:

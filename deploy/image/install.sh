@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs Payrelay into a folder of its own: install.sh TARGET [SOURCE]
+# Installs Payrelay, its simulator and its tools into a folder of their own: install.sh TARGET [SOURCE]
 #
-# Everything that is installed is locked by its hash, the wheel of Payrelay itself too. The folder holds no pip, no build
+# Everything that is installed is locked by its hash, our own wheels too. The folder holds no pip, no build
 # tool, and sbom.cdx.json: what it contains, as CycloneDX. Needs Python 3.11 or newer with venv; needs no root.
 set -euo pipefail
 
@@ -13,18 +13,20 @@ trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/tools"
 pip() { "$work/tools/bin/pip" --disable-pip-version-check --quiet --no-cache-dir "$@"; }
 
-# The tools: they build the wheel and write the list, and stay behind.
+# The tools of the build: they make the wheels and write the list, and stay behind.
 pip install --require-hashes --only-binary :all: -r "$source/requirements/sbom.lock"
-cp -R "$source/src" "$source/pyproject.toml" "$source/README.md" "$source/LICENSE" "$source/hatch_build.py" "$work/"
-pip wheel --no-deps --no-build-isolation --wheel-dir "$work/wheel" "$work"
-wheel=$(echo "$work"/wheel/payrelay-*.whl)
+mkdir "$work/source"
+cp -R "$source"/{src,tools,pyproject.toml,README.md,LICENSE,hatch_build.py} "$work/source/"
+pip wheel --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$work"/source{,/src/payrelay_simulator,/tools}
 
 python3 -m venv --without-pip "$target"
 pip --python "$target/bin/python" install --require-hashes --only-binary :all: -r "$source/requirements/service.lock"
-echo "payrelay @ file://$wheel --hash=sha256:$(sha256sum "$wheel" | cut -d' ' -f1)" >"$work/wheel.lock"
-pip --python "$target/bin/python" install --no-deps --require-hashes -r "$work/wheel.lock"
-# Where the wheel was built is nobody's business, and would differ at each build.
-rm -f "$target"/lib/python3*/site-packages/payrelay-*.dist-info/direct_url.json
+for wheel in "$work"/wheels/*.whl; do
+    echo "$wheel --hash=sha256:$(sha256sum "$wheel" | cut -d' ' -f1)"
+done >"$work/wheels.lock"
+pip --python "$target/bin/python" install --no-deps --require-hashes -r "$work/wheels.lock"
+# Where the wheels were built is nobody's business, and would differ at each build.
+rm -f "$target"/lib/python3*/site-packages/payrelay*.dist-info/direct_url.json
 
 "$work/tools/bin/cyclonedx-py" environment --output-reproducible --output-format JSON \
     --output-file "$target/sbom.cdx.json" "$target/bin/python"

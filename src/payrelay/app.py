@@ -22,29 +22,34 @@ from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Scope
-from payrelay.core.access.person_names import PersonNames
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.alerts.alert import tell_behind
-from payrelay.flows.in_place import require_in_place
+from payrelay.flows.database.in_place import require_in_place
 from payrelay.flows.operators.acts.of_relay import OF_RELAY
 from payrelay.flows.payments.recover_after_crash import recover
-from payrelay.flows.relay import Relay
+from payrelay.flows.relay import Relay, RelaySettings
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
+from payrelay.flows.stores import access_stores, money_stores
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
-from payrelay.gateways.registry import KINDS, TRIALS
-from payrelay.gateways.sandbox_trial import SandboxTrial
+from payrelay.gateways.registry import KINDS
 from payrelay.parts import parts
+from payrelay.recovery.rules.lost_effects import MAKING
 from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
+from payrelay.runtime.database.lost_commits import RETURN_MS, LostCommits
+from payrelay.runtime.database.mark_files import MarkFiles, remove_marks
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.database.parts import DatabaseParts
+from payrelay.runtime.database.revocation_list import RevocationList
+from payrelay.runtime.database.server_changes import ServerChanges
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.health.gateway_clocks import GatewayClocks
@@ -54,11 +59,6 @@ from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.lost_commits import RETURN_MS, LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
-from payrelay.runtime.recovery.marks import Marks
-from payrelay.runtime.recovery.revocation_list import RevocationList
-from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -69,15 +69,13 @@ from payrelay.settings import (
 )
 from payrelay.settings.file_modes import require_own
 from payrelay.store import Connecting, free_bytes_of, open_database, status_of, watch_server
-from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
-from payrelay.store.access.owners import Owners
-from payrelay.store.access.principals import Principals
-from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.database.identity import IdentityStore
+from payrelay.store.database.last_server import LastServer
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -90,23 +88,15 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.heartbeats import Heartbeats
-from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import chain_key, embedded_keys, key_file_is_missing, merchants_of_apps, verify_key
 from payrelay.store.opened_store import OpenedStore
 from payrelay.store.operators.acts import OperatorActs
-from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
-from payrelay.store.payments.known_payments import KnownPayments
-from payrelay.store.payments.order_searches import OrderSearches
-from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.recovery.identity import IdentityStore
-from payrelay.store.recovery.last_server import LastServer
-from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -179,23 +169,23 @@ async def running(
         watch_writes(relay, shared.database)
         if settings.embedded_path is None:  # it ends before an embedded database is another one
             begin_remembering(relay)
-        await relay.marks.compare_files()
+        await relay.database.marks.compare_files()
         await tell_behind(relay)
-        await stack.enter_async_context(relay.marks.kept())
+        await stack.enter_async_context(relay.database.marks.kept())
         heartbeat = _heartbeat_of(shared.database, relay)
         await stack.enter_async_context(heartbeat.kept())
         await reapply_in_new_incarnation(relay)
         recovered = 0
-        if relay.lost_commits.behind is None:
+        if relay.database.lost_commits.behind is None:
             recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
-        await stack.enter_async_context(worker.working(relay))
+        await stack.enter_async_context(worker.working(relay, jobs=jobs()))
         console = _site_of(stack, settings, shared, relay, log)
-        identity = await stored_identity(settings.identity, relay.principals, log)
+        identity = await stored_identity(settings.identity, relay.access.principals, log)
         context = ApiContext(
             relay=relay,
             console=None if console is None or settings.console.address else ConsoleDoor(console),
-            credentials=relay.credentials,
+            credentials=relay.access.credentials,
             store_health=heartbeat,
             metrics=metrics,
             exposition=Exposition(
@@ -217,10 +207,10 @@ async def running(
                 address_max=settings.address_connections_max,
                 principal_max=settings.principal_connections_max,
             ),
-            identity_provider=identity_token_reader(stack, identity, relay.person_names, clock, log),
+            identity_provider=identity_token_reader(stack, identity, relay.access.person_names, clock, log),
         )
         yield Service(
-            api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered, console=console
+            api=Api(context), relay=relay, credentials=relay.access.credentials, recovered=recovered, console=console
         )
 
 
@@ -230,6 +220,11 @@ def _site_of(
     """Makes the pages under ``/console``; None where no part has any, or the settings have them off."""
     sites = (part.site(stack, settings, shared, relay, log) for part in parts() if part.site is not None)
     return next((site for site in sites if site is not None), None)
+
+
+def jobs() -> tuple[worker.Job, ...]:
+    """Gives the jobs of the relay and of the parts."""
+    return (*worker.JOBS, *(job for part in parts() if part.jobs is not None for job in part.jobs()))
 
 
 def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], object]:
@@ -244,7 +239,7 @@ def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], objec
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
     heartbeats = Heartbeats(database, relay.new_id("process", relay.clock.now_ms()), partial(free_bytes_of, database))
-    return StoreHeartbeat(heartbeats, relay.clock, relay.log, compare=relay.marks.compare)
+    return StoreHeartbeat(heartbeats, relay.clock, relay.log, compare=relay.database.marks.compare)
 
 
 def _store_sources(shared: "SharedResources", heartbeat: StoreHeartbeat) -> StoreSources:
@@ -280,47 +275,41 @@ async def opened_relay(
         yield Relay(
             journal=Journal(database, seal, rows, chain_key=chain_secret, acknowledged=marks.note_operation),
             resolution=ResolutionStore(database, rows),
-            known_payments=KnownPayments(database, rows),
-            orders=Orders(rows),
-            paid_again=PaidAgain(database, rows),
-            imported_payments=ImportedPayments(database, rows),
             accounts=accounts,
             clock=clock,
-            retention=_repeats_of(settings),
             clearing=clearing_of(settings, shared),
             acts=OperatorActs(database, chain_secret),
             found=found_of(shared, settings),
             log=log,
-            public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            identities=identities,
-            lost_commits=lost_commits,
-            marks=marks,
-            revocations=RevocationList(settings.marks_folder, chain_secret, log),
             alerting=_alerting_of(settings, database),
             held_responses=held_responses,
             read_cache=_read_cache_of(shared, clock, log, background, ReadingNotes(subscriptions, accounts)),
-            order_searches=OrderSearches(database, chain_secret),
             inbox=Inbox(database, seal, rows),
-            chargebacks=Chargebacks(database, rows),
             subscriptions=subscriptions,
             background=background,
             hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
             customers=Customers(database, seal, rows, chain_key=chain_secret),
-            person_names=PersonNames(chain_secret),
             checkouts=Checkouts(database, seal, rows, acknowledged=marks.note_checkout),
             signed_texts=SignedTexts(database, rows, secret=chain_secret),
-            return_links=settings.return_links,
-            credentials=Credentials(database, rows),
             pauses=Pauses(database),
-            client_tokens=ClientTokens(database, rows),
-            signing_keys=SigningKeys(database, seal, clock),
-            owners=Owners(database, rows),
-            principals=Principals(database, rows),
-            recovery_lag_s=settings.recovery_lag,
-            can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
-            apps_principal=_apps_principal(settings),
+            access=access_stores(shared, clock),
+            money=money_stores(shared),
+            settings=RelaySettings(
+                retention=_repeats_of(settings),
+                public_url=settings.public_url,
+                return_links=settings.return_links,
+                recovery_lag_s=settings.recovery_lag,
+                can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
+                apps_principal=_apps_principal(settings),
+            ),
+            database=DatabaseParts(
+                identities=identities,
+                lost_commits=lost_commits,
+                marks=marks,
+                revocations=RevocationList(settings.marks_folder, chain_secret, log),
+            ),
         )
 
 
@@ -471,11 +460,11 @@ def clearing_of(settings: Settings, shared: "SharedResources") -> Clearing:
 def watch_writes(relay: Relay, database: Database) -> None:
     """Begins to watch which server takes the writes: whoever lets anything take effect needs that."""
     changes = ServerChanges(
-        relay.lost_commits,
+        relay.database.lost_commits,
         relay.clock,
         relay.log,
         last_server=LastServer(database),
-        compare=relay.marks.compare,
+        compare=relay.database.marks.compare,
         compare_list=partial(compare_revocations, relay),
         report=relay.journal.trail.report,
     )
@@ -488,7 +477,7 @@ def begin_remembering(relay: Relay) -> None:
     It then waits, at the beginning of a recovery, until all such processes have stored again what they remember.
     """
     relay.journal.remembered = RememberedCommits(COMMITS_MAX)
-    relay.lost_commits.return_ms = RETURN_MS
+    relay.database.lost_commits.return_ms = RETURN_MS
 
 
 def trail_of(shared: "SharedResources") -> Trail:
@@ -599,26 +588,6 @@ async def opened_accounts(
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
-
-
-@asynccontextmanager
-async def opened_trial(
-    settings: Settings, name: str, clock: Clock, *, pace: float = 1.0
-) -> AsyncIterator[SandboxTrial]:
-    """Opens the trial of an account at its gateway's sandbox, which has sent nothing yet.
-
-    ``pace`` multiplies the pauses between its calls. Raises SettingsError.
-    """
-    gateway = settings.gateways.get(name)
-    if gateway is None:
-        raise SettingsError(f"no gateway account is called {name}")
-    if gateway.kind not in TRIALS:
-        raise SettingsError(f"there is no trial for gateways of the kind {gateway.kind}")
-    trial = TRIALS[gateway.kind](gateway.common(name), gateway, clock, pace)
-    try:
-        yield trial
-    finally:
-        await trial.close()
 
 
 async def _merchants(settings: Settings, shared: SharedResources, kinds: Mapping[str, GatewayKind]) -> dict[str, str]:

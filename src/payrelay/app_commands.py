@@ -12,16 +12,16 @@ from payrelay.errors import SettingsError, StoreUnusable
 from payrelay.flows.audit.audit import Audit, Progress
 from payrelay.flows.audit.audit_of_acts import check_of_acts
 from payrelay.flows.operators.parts import OperatorParts, operator_parts
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.settings import Settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.shrinking import shrink_file
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.tables.seals import Seals
 

@@ -3,12 +3,14 @@
 Nothing else in the relay names a part. A part imports the relay, and brings what it adds in a ``Part``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
     from payrelay.settings import Settings
     from payrelay.store.opened_store import OpenedStore
+    from payrelay.worker import Job
 
 PARTS: Final = (
     "payrelay.backups",
@@ -26,13 +29,9 @@ PARTS: Final = (
     "payrelay.demo",
     "payrelay.imports",
     "payrelay.reconciliation",
+    "payrelay.recovery",
 )
 """The packages; each has a module ``part`` with its PART."""
-
-MakeSite: TypeAlias = (
-    'Callable[[AsyncExitStack, "Settings", "OpenedStore", "Relay", "FilteringBoundLogger"], "ConsolePages | None"]'
-)
-"""Makes the pages of a service, whose calls end with the stack; None where the settings have them off."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,15 +45,20 @@ class Part:
             type (``Relay.find``).
         actables: what operators act on.
         gauges: gauges on ``/metrics``.
-        site: makes the pages of a service under ``/console``; one part has it.
+        jobs: what the worker does beside the relay's own.
+        site: makes the pages of a service under ``/console``, whose calls end with the stack; None where the settings
+            have them off. One part has it.
         pages: the package of pages that are shown there: it has ``templates``, and a module ``table`` with PAGES.
     """
 
     commands: Mapping[str, str]
-    opened: 'Callable[["OpenedStore", "Settings"], object] | None' = None
-    actables: 'Callable[[], "Actables"] | None' = None
-    gauges: 'Callable[["Relay"], "StoreGauges[Any]"] | None' = None
-    site: "MakeSite | None" = None
+    opened: Callable[[OpenedStore, Settings], object] | None = None
+    actables: Callable[[], Actables] | None = None
+    gauges: Callable[[Relay], StoreGauges[Any]] | None = None
+    jobs: Callable[[], tuple[Job, ...]] | None = None
+    site: Callable[[AsyncExitStack, Settings, OpenedStore, Relay, FilteringBoundLogger], ConsolePages | None] | None = (
+        None
+    )
     pages: str | None = None
 
 

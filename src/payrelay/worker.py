@@ -18,8 +18,6 @@ from payrelay.flows.customers.erase_customer import clear_residues
 from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
 from payrelay.flows.order_search import forget_searches
 from payrelay.flows.payments.recover_after_crash import recover
-from payrelay.flows.recovery.bring_back import begin_bringing_back
-from payrelay.flows.recovery.end_recovery import end_recovery_when_over
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
 from payrelay.flows.retention.clear import begin_clearing
@@ -76,7 +74,6 @@ async def forget_events(relay: Relay) -> None:
 
 JOBS: Final = (
     Job(2, tell_behind),
-    Job(1, begin_bringing_back),
     Job(1, begin_reapplying),
     Job(1, begin_due, waits_behind=True),
     Job(1, publish_events),
@@ -93,7 +90,6 @@ JOBS: Final = (
     Job(120, forget_checkouts),
     Job(120, forget_client_tokens),
     Job(120, clear_residues),
-    Job(120, end_recovery_when_over),
     Job(1, begin_clearing, waits_behind=True),
 )
 
@@ -117,7 +113,7 @@ async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], jobs: t
     while True:
         await pause(EVERY_S)
         for job in jobs:
-            if number % job.rounds == 0 and not (job.waits_behind and relay.lost_commits.must_wait):
+            if number % job.rounds == 0 and not (job.waits_behind and relay.database.lost_commits.must_wait):
                 await _do(relay, job)
         relay.hooks.round_ended()
         number += 1

@@ -13,6 +13,7 @@ CUSTOMER_TOKEN = "D3A0" * 8
 OTHER_CUSTOMER_TOKEN = "D3A1" * 8
 DECLINING_CUSTOMER_TOKEN = "DEC1" * 8
 HELD_AUTHORIZATION = "d3a0d3a0-0000-4000-8000-000000000001"
+OTHER_HELD_AUTHORIZATION = "d3a0d3a0-0000-4000-8000-000000000002"
 
 PAID_ORDER, TWICE_PAID_ORDER, HELD_ORDER = "DemoOrder1", "DemoOrder2", "DemoHold1"
 
@@ -79,7 +80,14 @@ DEMO_SEED = Seed(
             amount=Decimal("100.00"),
             description="Toy Car",
             authorization_token=HELD_AUTHORIZATION,
-        )
+        ),
+        # To void, where the other one is captured.
+        HoldSeed(
+            order_id="DemoHold2",
+            amount=Decimal("150.00"),
+            description="Hotel room 4",
+            authorization_token=OTHER_HELD_AUTHORIZATION,
+        ),
     ],
     subscriptions=[
         SubscriptionSeed(

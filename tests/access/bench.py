@@ -85,7 +85,7 @@ class Bench:
         credentials, clock = self.service.credentials, self.service.relay.clock
         issued = await issue_key(credentials, clock, KeyRequest(principal=principal, environment="sandbox", **members))
         if is_revoked:
-            await revoke_key(credentials, self.service.relay.revocations, clock, issued.credential.id)
+            await revoke_key(credentials, self.service.relay.database.revocations, clock, issued.credential.id)
         return issued.key
 
     async def new_token(self, members: dict[str, Any], scopes: Iterable[Scope]) -> str:
@@ -181,7 +181,7 @@ async def opened_bench(folder: Path) -> AsyncIterator[Bench]:
             async with running(settings, clock=clock, log=json_log(io.BytesIO(), clock)) as service:
                 bench = Bench(service=service, world=simulator.world, provider=provider)
                 bench.keys = {name: await bench.new_key(name) for name in (SHOP, RIVAL, MATE)}
-                await service.relay.principals.put_into_group("ours", (SHOP, MATE), now_ms=clock.now_ms())
+                await service.relay.access.principals.put_into_group("ours", (SHOP, MATE), now_ms=clock.now_ms())
                 yield bench
 
 

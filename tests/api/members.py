@@ -61,7 +61,7 @@ class Member:
             yield json.dumps(_placed(example, self.path, None)).encode()
 
     def _examples(self) -> list[dict[str, Any]]:
-        found = [example for _, example in REQUESTS[self.route].values() if _has_place(example, self.path)]
+        found = [example for shown in REQUESTS[self.route].values() if _has_place(example := shown["value"], self.path)]
         assert found, f"no example has a place for {self.name}"
         return found
 

@@ -10,27 +10,19 @@ from typing import Any, Final
 import pytest
 from tests.api.connections.test_limiter import WITHIN_S, answer, ended, wires
 from tests.api.fakes import KEY, MovableClock
-from tests.partitions.partition_double import nobody, partition_at
 
 from payrelay.api import serving
 from payrelay.api.address import AddressBeside, ServedAddress
 from payrelay.api.app import Api
 from payrelay.api.connections.limits import UNREAD_MAX_S, ConnectionLimits
-from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.console_door import ConsoleDoor
 from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.api.context import ApiContext
-from payrelay.api.http.incoming_request import Networks
 from payrelay.api.http.sampled_lines import LINES_OF_A_KIND
 from payrelay.api.http.streams import StreamedAnswer
 from payrelay.core.events.event import Plain
 from payrelay.flows.events.event_views import EventView
 from payrelay.flows.events.read_events import EventStream
-from payrelay.partitions.metrics import RouterMetrics
-from payrelay.partitions.router import PartitionRouter
-from payrelay.partitions.table import PartitionTable
-from payrelay.partitions.upstream import Upstream
-from payrelay.settings import Settings
 
 FEW: Final = ConnectionLimits(address_connections_max=4, principal_connections_max=4, address_unread_max=500_000)
 FLOOD: Final = 20
@@ -59,40 +51,14 @@ async def pages(request: ConsoleRequest) -> ConsoleAnswer:
     return ConsoleAnswer(status=200 if body else 404, headers=PLAIN, body=body, route="/console")
 
 
-@asynccontextmanager
-async def doors(context: ApiContext, limits: ConnectionLimits) -> AsyncIterator[dict[str, Door]]:
+def doors(context: ApiContext, limits: ConnectionLimits) -> dict[str, Door]:
     """Makes every address that the program can have."""
     api = Api(replace(context, limits=limits))
-    async with AsyncExitStack() as stack:
-        partition = await stack.enter_async_context(partition_at())
-        partition.reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (LARGE_BYTES, b"x" * LARGE_BYTES)
-        upstream = Upstream()
-        stack.push_async_callback(upstream.close)
-        table = PartitionTable(
-            Settings.model_validate(
-                {
-                    "partitions": {
-                        "east": {"address": partition.address, "accounts": "shop"},
-                        "west": {"address": nobody(), "accounts": "club"},
-                    }
-                }
-            ).partitions
-        )
-        router = PartitionRouter(
-            table,
-            upstream,
-            RouterMetrics(),
-            OpenConnections(limits, context.relay.clock, lambda _: False),
-            context.log,
-            trusted=Networks(()),
-            is_stopping=lambda: False,
-        )
-        yield {
-            "the API's": Door(app=api, large="/docs/swagger-ui-bundle.js", logged="/nothing"),
-            "the console's own": Door(app=AddressBeside(ConsoleDoor(pages), api), large="/console", logged="/nothing"),
-            "the metrics' own": Door(app=AddressBeside(api.metrics, api), large="/metrics", logged="/metrics"),
-            "the router's": Door(app=router, large="/shop/api/payments", logged="/club/api/payments"),
-        }
+    return {
+        "the API's": Door(app=api, large="/docs/swagger-ui-bundle.js", logged="/nothing"),
+        "the console's own": Door(app=AddressBeside(ConsoleDoor(pages), api), large="/console", logged="/nothing"),
+        "the metrics' own": Door(app=AddressBeside(api.metrics, api), large="/metrics", logged="/metrics"),
+    }
 
 
 @asynccontextmanager
@@ -171,17 +137,16 @@ ATTACKS: Final = (half_requests, half_bodies, many_requests, unread_answers)
 async def test_every_address_holds_the_same_attacks(context: ApiContext, log_lines: LogLines) -> None:
     """Whoever shuts the console keeps the operators out, and whoever shuts the metrics hides what he does."""
     found: dict[str, list[object]] = {}
-    async with doors(context, FEW) as every:
-        for name, door in every.items():
-            async with listening(door.app) as port:
-                before = len(log_lines())
-                did = [await attack(door, port) for attack in ATTACKS]
-                door.app.lines.log_counts()
-                lines = log_lines()[before:]
-                logged = [line for line in lines if line["event"] in {"request", "partition_unreachable"}]
-                reasons = {line["reason"] for line in lines if line["event"] == "connections_closed"}
-                left_out = sum(line["count"] for line in lines if line["event"] == "lines_left_out")
-                found[name] = [*did, len(logged) <= 3 * LINES_OF_A_KIND, left_out >= REQUESTS // 2, reasons]
+    for name, door in doors(context, FEW).items():
+        async with listening(door.app) as port:
+            before = len(log_lines())
+            did = [await attack(door, port) for attack in ATTACKS]
+            door.app.lines.log_counts()
+            lines = log_lines()[before:]
+            logged = [line for line in lines if line["event"] == "request"]
+            reasons = {line["reason"] for line in lines if line["event"] == "connections_closed"}
+            left_out = sum(line["count"] for line in lines if line["event"] == "lines_left_out")
+            found[name] = [*did, len(logged) <= 3 * LINES_OF_A_KIND, left_out >= REQUESTS // 2, reasons]
 
     same = [
         f"{FLOOD - FEW.address_connections_max} closed, the newest HTTP/1.1",
@@ -302,17 +267,3 @@ async def test_a_stream_waits_for_a_slow_reader_and_not_for_one_who_does_not_rea
         await looked(app, clock, step_s=UNREAD_MAX_S)
         async with asyncio.timeout(WITHIN_S):
             await stream.has_ended.wait()
-
-
-async def test_a_router_closes_no_connection_whose_credential_a_partition_has_accepted(context: ApiContext) -> None:
-    """A shop beside a flood of its own address goes on; a header that no partition has looked at proves nothing."""
-    async with doors(context, FEW) as every, listening(every["the router's"].app) as port:
-        shown = f"Host: a\r\nAuthorization: Bearer {KEY}".encode()
-        valid, unseen = (
-            get(path).replace(b"Host: a", shown) for path in ("/shop/api/payments", "/shop/checkouts/chk_1/secret")
-        )
-        async with wires(port, 1, valid) as (shop,), wires(port, 1, unseen) as (stranger,):
-            assert [await answer(wire, b"") for wire in (shop, stranger)] == [b"HTTP/1.1 200"] * 2
-            async with wires(port, FLOOD, half := valid[:-2]) as opened:
-                assert all([await ended(wire) for wire in [stranger, *opened[: -FEW.address_connections_max]]])
-                assert await answer(shop, half + b"\r\n") == b"HTTP/1.1 200"

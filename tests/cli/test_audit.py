@@ -23,10 +23,10 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.secret import Secret
 from payrelay.flows.audit.audit import Phase
-from payrelay.flows.recovery.begin_recovery import begin_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
 from payrelay.settings import Settings
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.payments.journal import Journal
-from payrelay.store.recovery.identity import IdentityStore
 
 OPERATION = msgspec.structs.replace(
     samples.OPERATION,

@@ -10,9 +10,9 @@ from tests.cli.commands import GATEWAY, Run
 from payrelay.app import opened_database, seal_of
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
-from payrelay.flows.recovery.begin_recovery import begin_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
 from payrelay.settings import Settings
-from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.database.identity import IdentityStore
 from payrelay_simulator import DEFAULT_MERCHANT
 
 pytestmark = pytest.mark.usefixtures("upgraded_database")

@@ -14,6 +14,7 @@ from tests.cli.commands import GATEWAY, Ran, Run
 from tests.sources import OURS, module_name
 
 from payrelay.cli.main import FILES
+from payrelay.cli.terminal.messages import missing_package
 
 HEAVY: Final = {
     *("aiohttp", "asyncpg", "cryptography", "granian", "jinja2", "joserfc", "rich", "sqlite3", "structlog", "uvloop"),
@@ -233,3 +234,12 @@ def test_a_service_with_an_embedded_database_loads_no_servers_driver_no_client_a
     loaded_modules = set(ran.stdout.split())
     assert "payrelay.app" in loaded_modules
     assert loaded_modules & {"aiohttp", "asyncpg", "rich", "pygments"} == set()
+
+
+def test_only_a_package_of_ours_is_said_to_be_missing() -> None:
+    """An installation that is broken otherwise shows where, and nobody is sent to install what is there."""
+    said = missing_package(ModuleNotFoundError("", name="payrelay_tools"))
+    assert said == "payrelay-tools is needed, which is not installed: pip install 'payrelay[tools]'"
+    for name in ("rich", "payrelay_tools.laravel.rows", "payrelay.core", None):
+        with pytest.raises(ModuleNotFoundError):
+            missing_package(ModuleNotFoundError("", name=name))

@@ -30,7 +30,7 @@ async def _bring(relay: Relay, operation: Operation, event: Event) -> None:
     stored = await relay.journal.get(operation.id)
     assert stored is not None
     evidence = Evidence(cause="other_amount")
-    changed, line = advance(stored, event, at_ms=2_000, retention=relay.retention, evidence=evidence)
+    changed, line = advance(stored, event, at_ms=2_000, retention=relay.settings.retention, evidence=evidence)
     await relay.journal.record(changed, line, None)
 
 

@@ -15,8 +15,8 @@ from tests.cli.commands import Ran, Run
 
 from payrelay.clock import Clock
 from payrelay.core.seal_keys import parse_keys
+from payrelay.store.database.identity import DATABASE_IDENTITY
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import DATABASE_IDENTITY
 
 OTHER_KEY: Final = base64.urlsafe_b64encode(b"o" * 32).decode()
 ANCHOR: Final = f"7:{'a' * 64}"
@@ -278,3 +278,8 @@ def test_a_backup_of_the_other_kind_of_database_says_what_to_do(run: Run, backup
     ran = in_place(run, PAYRELAY_DATABASE_URL=url, PAYRELAY_ENCRYPTION_KEY=key)
 
     assert (ran.code, "payrelay db copy" in ran.err) == (2, True)
+
+    manifest = backup / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("payrelay.db", "payrelay.dump"))
+    ran = in_place(run, PAYRELAY_ENCRYPTION_KEY=key)
+    assert (ran.code, "pg_restore, and then run payrelay recover" in ran.err) == (2, True)

@@ -18,7 +18,7 @@ from payrelay.core.payments.proof import MatchResult
 from payrelay.flows.apply_change import apply
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.recovery.hold import hold
+from payrelay.recovery.flows.hold import hold
 
 
 class SharedClock(StandingClock):

@@ -26,17 +26,17 @@ from payrelay.core.calls import AllSubscriptions, Charge
 from payrelay.core.checkouts.checkout import Details
 from payrelay.core.checkouts.hosted_payment import Buyer, PostalAddress
 from payrelay.core.customers.customer import approved
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.notifications.notification import NotificationKind, NotificationState
 from payrelay.core.operators.roles import Act, Role
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.operation import Event, JournalEntry, advance
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.secret import Secret
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.reconciliation.flows.close import close_day
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine.database import Database, Row, Statement, all_rows
 from payrelay.store.engine.queries import query
@@ -284,7 +284,7 @@ async def write(bureau: Bureau) -> Written:
     closing = await bureau.close_difference(window, found, named("differences.closed_reason"))
     await close_day(bureau.office.relay, bureau.office.scope, DAY, ROOT, named("reconciled_days.closed_reason"))
     new_key = KeyRequest(environment="sandbox", principal="shop", scopes=frozenset(), accounts=frozenset())
-    key = await issue_key(desk.relay.credentials, desk.clock, new_key)
+    key = await issue_key(desk.relay.access.credentials, desk.clock, new_key)
     names = {"decision": decision, "refund": refund, "replay": replay, "closing": closing}
     names |= {"difference": f"gateway~{found.id}", "key": key.credential.id}
     texts = await _people(bureau, window)
@@ -330,7 +330,12 @@ def _lose_commits(bureau: Bureau) -> None:
 
     desk = bureau.desk
     lost_commits = LostCommits(read, desk.clock, desk.relay.log)
-    desk.cases = dataclasses.replace(desk.cases, relay=dataclasses.replace(desk.relay, lost_commits=lost_commits))
+    desk.cases = dataclasses.replace(
+        desk.cases,
+        relay=dataclasses.replace(
+            desk.relay, database=dataclasses.replace(desk.relay.database, lost_commits=lost_commits)
+        ),
+    )
     bureau.console = console_on(desk, bureau.world.relay)
 
 

@@ -91,7 +91,7 @@ async def charged_back(desk: Desk) -> None:
         notification_id=id_at("ntf", at_ms),
         noted_at_ms=at_ms,
     )
-    assert await desk.relay.chargebacks.keep(chargeback, event)
+    assert await desk.relay.money.chargebacks.keep(chargeback, event)
 
 
 async def page_for_customer(desk: Desk, state: CheckoutState) -> None:

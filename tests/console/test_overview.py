@@ -13,12 +13,12 @@ from payrelay.console.dispatch import Console
 from payrelay.console.flows.cases.overview import Overview, read_overview
 from payrelay.console.rules.trends import LOOKED_MAX, PACES, Bars, BudgetPart, TrendSpan
 from payrelay.console.web.charts import HEIGHT, chart_of_bars, chart_of_budget, chart_of_steps, scale_of
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.operators.roles import Role
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 
@@ -97,7 +97,10 @@ async def test_a_recovery_is_told_with_its_queue(desk: Desk) -> None:
     async def read() -> DatabaseIdentity:
         return DatabaseIdentity(id="0" * 32, incarnations=(current,))
 
-    relay = dataclasses.replace(desk.relay, lost_commits=LostCommits(read, desk.clock, desk.relay.log))
+    relay = dataclasses.replace(
+        desk.relay,
+        database=dataclasses.replace(desk.relay.database, lost_commits=LostCommits(read, desk.clock, desk.relay.log)),
+    )
     desk.cases = dataclasses.replace(desk.cases, relay=relay)
     window = await signed_in(desk, console_on(desk), "viewer@shop.example", Role.VIEWER)
     await window.get("/console/overview")

@@ -211,7 +211,7 @@ async def things(counter: Counter) -> dict[Act, tuple[str, dict[str, str]]]:
     owner = Owner(account="gateway", merchant=relay.account("gateway").merchant, principal="shop")
     endpoint = await create_endpoint(relay.dispatch, owner, NewEndpoint(url="https://hooks.shop.example/"))
     key = await issue_key(
-        relay.credentials,
+        relay.access.credentials,
         relay.clock,
         KeyRequest(
             principal="shop",

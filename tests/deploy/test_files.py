@@ -15,9 +15,6 @@ CHECK: Final = Path(sys.executable).parent / "check-jsonschema"
 CHART: Final = DEPLOY / "helm/payrelay"
 UNITS: Final = DEPLOY / "systemd"
 SERVICES: Final = sorted(path.name for path in UNITS.glob("*.service"))
-ROUTER: Final = "payrelay-router.service"
-"""It has neither secrets nor marks."""
-WITH_STORE: Final = [name for name in SERVICES if name != ROUTER]
 EXPOSURE_MAX: Final = 20
 """In tenths, of 100: systemd calls up to 2.0 well protected for a service with a network."""
 
@@ -72,7 +69,6 @@ def settings_named(value: object) -> set[str]:
         CHART / "templates/_helpers.tpl",
         UNITS / "payrelay@.service",
         UNITS / "payrelay.env",
-        UNITS / "payrelay-router.env",
     ],
     ids=lambda file: file.name,
 )
@@ -126,7 +122,7 @@ def test_a_unit_is_shut_off_from_the_machine(units: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", WITH_STORE)
+@pytest.mark.parametrize("name", SERVICES)
 def test_a_unit_brings_every_secret_that_the_settings_need(name: str) -> None:
     """Each command reads all settings: one secret that is missing ended the upgrade of a new installation."""
     text = (UNITS / name).read_text()
@@ -139,7 +135,7 @@ def test_a_unit_brings_every_secret_that_the_settings_need(name: str) -> None:
 @pytest.mark.parametrize(
     "file",
     [
-        *(UNITS / name for name in WITH_STORE),
+        *(UNITS / name for name in SERVICES),
         UNITS / "payrelay-admin",
         DEPLOY / "compose/compose.yaml",
         CHART / "templates/_helpers.tpl",

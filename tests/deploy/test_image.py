@@ -60,7 +60,7 @@ def test_the_list_of_parts_names_what_is_installed(place: Path) -> None:
     parts = json.loads((place / "payrelay/sbom.cdx.json").read_text())["components"]
     names = {part["name"].lower() for part in parts}
 
-    assert {"payrelay", "granian", "cryptography", "asyncpg"} <= names
+    assert {"payrelay", "payrelay-simulator", "payrelay-tools", "granian", "cryptography", "asyncpg"} <= names
     assert not {"pip", "hatchling", "pytest"} & names
 
 
@@ -68,5 +68,5 @@ def test_no_tool_is_installed_that_could_install_more(place: Path) -> None:
     """What a running service needs is less than what made it."""
     installed = {path.name for path in (place / "payrelay/bin").iterdir()}
 
-    assert "payrelay" in installed
+    assert {"payrelay", "payrelay-simulator"} <= installed
     assert not {"pip", "hatchling", "cyclonedx-py"} & installed

@@ -188,11 +188,11 @@ def test_what_a_process_took_is_sent_to_no_other(tmp_path: Path, name: str) -> N
     assert sorted(body for body in [*first, *second] if body in bodies) == bodies
 
 
-def posted(port: int, trusted: ssl.SSLContext, body: bytes) -> int | None:
+def posted(port: int, trusted: ssl.SSLContext, body: bytes, path: str = "/gateway/api/payments/charge") -> int | None:
     """Posts to the site; gives the status, or None where nobody listens."""
     connection = http.client.HTTPSConnection("localhost", port, timeout=10, context=trusted)
     try:
-        connection.request("POST", "/gateway/api/payments/charge", body, headers={"Host": SITE})
+        connection.request("POST", path, body, headers={"Host": SITE})
         return connection.getresponse().status
     except OSError:
         return None

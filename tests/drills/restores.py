@@ -9,7 +9,8 @@ from tests.drills.intentions import Intention, Wishes
 from tests.drills.operator import recover
 from tests.drills.row import Row
 from tests.drills.shop import Shop, patience_s
-from tests.drills.site import DATABASE, Site, embedded_site, postgresql_site
+from tests.drills.site import Site, embedded_site, postgresql_site
+from tests.scenarios.restoring import commands_of_page, typed_in
 from tests.scenarios.waiting import until
 
 BEFORE_S, LOST_S = 120.0, 240.0
@@ -19,13 +20,13 @@ KILLED_WITHIN_S = 240.0
 def restored_embedded(operations: int, seed: int) -> Row:
     """A backup of an embedded database is restored."""
     with embedded_site() as site:
-        return _restored(site, "payrelay.db", "restore-sqlite", operations, seed)
+        return _restored(site, "restore-sqlite", operations, seed)
 
 
 def restored_postgresql(operations: int, seed: int) -> Row:
-    """A backup of a PostgreSQL database is restored; two processes serve it."""
+    """A backup of a PostgreSQL database is brought back as the page says; two processes serve it."""
     with postgresql_site() as site:
-        return _restored(site, DATABASE, "restore-postgresql", operations, seed)
+        return _restored(site, "restore-postgresql", operations, seed)
 
 
 def unrecovered_embedded(operations: int, seed: int) -> Row:
@@ -50,17 +51,22 @@ def unrecovered_embedded(operations: int, seed: int) -> Row:
     return Row(name="mistake: no recovery", operations=operations, verdict=verdict)
 
 
-def _restored(site: Site, database: str, name: str, operations: int, seed: int) -> Row:
+def _restored(site: Site, name: str, operations: int, seed: int) -> Row:
+    url = site.environment["PAYRELAY_DATABASE_URL"]
+    is_embedded = url.startswith("sqlite")
     shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing", with_pages=True)
     before, lost = _halves(wishes, operations)
-    shop.ports = site.start(1 if database != DATABASE else 2)
+    shop.ports = site.start(1 if is_embedded else 2)
     shop.customers.hesitating |= wishes.hesitating
     asyncio.run(shop.bring(before, within_s=BEFORE_S))
     site.command("backup", str(site.folder / "backup"))
     asyncio.run(_lose(site, shop, lost))
     began_s = time.monotonic()
     site.watch.begin()
-    site.command("restore", str(site.folder / "backup"), "--replace", database, "--note", "a drill", "--yes")
+    if is_embedded:
+        site.command("restore", str(site.folder / "backup"), "--replace", "payrelay.db", "--note", "a drill", "--yes")
+    else:
+        assert typed_in(site.folder, site.environment, commands_of_page(url, site.folder / "backup")) == 0
     site.start_again()
     everything = wishes.shuffled([*before, *lost])
     recovered = recover(site, shop, everything, began_s)

@@ -35,8 +35,11 @@ def hosting(world: World) -> Relay:
     world.account.signer = SIGNER
     return replace(
         world.relay,
-        public_url=PUBLIC_URL,
-        return_links=(parse_rule("myshop://"), parse_rule("https://shop.example/*")),
+        settings=replace(
+            world.relay.settings,
+            public_url=PUBLIC_URL,
+            return_links=(parse_rule("myshop://"), parse_rule("https://shop.example/*")),
+        ),
     )
 
 

@@ -236,13 +236,14 @@ class InboxWorld:
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},
-            order_searches=OrderSearches(self.database, b"c" * 32),
             inbox=self.inbox,
-            chargebacks=self.chargebacks,
             checkouts=self.checkouts,
             customers=self.customers,
             subscriptions=self.subscriptions,
             hooks=replace(world.relay.hooks, notified=lambda _, authenticity: self.reported.append(authenticity)),
+            money=replace(
+                world.relay.money, order_searches=OrderSearches(self.database, b"c" * 32), chargebacks=self.chargebacks
+            ),
         )
 
     async def restart(self) -> None:

@@ -12,9 +12,9 @@ from tests.flows.world import START_MS, World
 from tests.relays import CHAIN_KEY
 
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS, LostCommits
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.store.opening import open_database
 
 FIRST: Final = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0)
@@ -73,8 +73,11 @@ async def losing(url: str, tmp_path: Path) -> AsyncIterator[Losing]:
     losing = Losing(world)
     world.relay = replace(
         world.relay,
-        lost_commits=losing.lost_commits(),
-        revocations=RevocationList(tmp_path / "marks", CHAIN_KEY, world.relay.log),
+        database=replace(
+            world.relay.database,
+            lost_commits=losing.lost_commits(),
+            revocations=RevocationList(tmp_path / "marks", CHAIN_KEY, world.relay.log),
+        ),
     )
     yield losing
     await world.relay.background.finish(0)

@@ -279,7 +279,7 @@ async def test_a_text_of_an_amount_that_nothing_asked_for_is_no_occasion(world: 
     await world.open_checkout()
     for amount in ("1000.00", "1001.00", "1002.00"):
         await world.take(body_of("0", payhere_amount=amount, subscription_id="420099000001"))
-    schedule = await world.relay.order_searches.get(MERCHANT, "A-1")
+    schedule = await world.relay.money.order_searches.get(MERCHANT, "A-1")
 
     assert schedule is not None
     assert schedule.occasions == ("pending 100000 LKR",)
@@ -368,7 +368,7 @@ async def test_the_schedule_is_forgotten_when_it_has_ended(world: InboxWorld) ->
     world.clock.passed_ms += SCHEDULE_MS + 1
     assert await forget_searches(world.relay) == 1
 
-    assert await world.relay.order_searches.get(MERCHANT, "A-1") is None
+    assert await world.relay.money.order_searches.get(MERCHANT, "A-1") is None
 
 
 EVENTS = st.lists(

@@ -378,7 +378,11 @@ class World:
         row = row or await self.operation()
         event = EVENT_OF_OUTCOME[kind]
         resolved, entry = advance(
-            row, event, at_ms=self.clock.now_ms(), retention=self.relay.retention, evidence=Evidence(cause="resolved")
+            row,
+            event,
+            at_ms=self.clock.now_ms(),
+            retention=self.relay.settings.retention,
+            evidence=Evidence(cause="resolved"),
         )
         answer = of_outcome(outcome_of(kind), Trace(request_id="req_9", operation_id=row.id))
         await self.journal.record(msgspec.structs.replace(resolved, **members), entry, answer)
@@ -389,7 +393,7 @@ class World:
             await self.operation(),
             Event.RESENT_TO_RESOLVE,
             at_ms=self.clock.now_ms(),
-            retention=self.relay.retention,
+            retention=self.relay.settings.retention,
             evidence=Evidence(),
         )
         await self.journal.record(resending, entry, None)

@@ -57,7 +57,7 @@ def gateway(world: World) -> OtherGateway:
 def relay(world: World, gateway: OtherGateway) -> Relay:
     """Gives a relay that knows no other one."""
     world.accounts["gateway"] = gateway
-    return replace(world.relay, public_url="https://pay.example")
+    return replace(world.relay, settings=replace(world.relay.settings, public_url="https://pay.example"))
 
 
 async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:

@@ -14,8 +14,8 @@ from tests.matrix.program import ORDER_FILE, PASSED_FILE, LateClock, Start, Trig
 from payrelay.api.http.request_log import json_log
 from payrelay.app import opened_relay, opened_resources
 from payrelay.core.database.schema_changes import ANY
-from payrelay.core.recovery.held_decisions import HeldDecision
-from payrelay.flows.recovery.decisions.decide_held import HeldFilter, decide_held, held_operations
+from payrelay.core.operators.held_decisions import HeldDecision
+from payrelay.flows.operators.held.decide_held import HeldFilter, decide_held, held_operations
 from payrelay.runtime.hooks import Hooks, OperationPoint
 from payrelay.settings import read_settings
 

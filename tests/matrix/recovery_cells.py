@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.matrix.deeds import DEEDS, Deed
 
-from payrelay.core.recovery.held_decisions import HeldDecision
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.runtime.hooks import OperationPoint
 
 

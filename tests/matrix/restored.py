@@ -7,9 +7,9 @@ from typing import Final
 from payrelay.app import opened_resources
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import ANY
-from payrelay.flows.recovery.begin_recovery import begin_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
 from payrelay.settings import read_settings
-from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.database.identity import IdentityStore
 
 LATE_S: Final = 900
 """How much later than the loss a service begins by its clock: a sending and the lag of ten minutes are over."""

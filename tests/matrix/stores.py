@@ -1,5 +1,6 @@
 """Where a service of the matrix keeps its books: copies of a database that was made once, with a client's key in it."""
 
+import asyncio
 import base64
 import itertools
 import shutil
@@ -9,10 +10,16 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from tests.draws import drawn_uuid
+from tests.identities import begin_where_it_is
 from tests.matrix.service import Service
 from tests.postgresql_server import PostgresqlServer
 from tests.scenarios import program
 from tests.scenarios.waiting import until
+
+from payrelay.clock import Clock
+from payrelay.core.seal_keys import parse_keys
+from payrelay.store import open_database
+from payrelay.store.engine.sealing import Seal
 
 SEALING_KEY: Final = base64.b64encode(bytes(range(32))).decode()
 NOBODY: Final = {
@@ -81,9 +88,10 @@ class Postgresql:
         self.key = prepared(template, self._settings(self._prefix))
 
     def fresh(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - the folder is the embedded one's matter
-        """Copies the database inside the server."""
+        """Copies the database inside the server, and has it count as one that was made there."""
         name = f"{self._prefix}_{next(self._numbers)}"
         self._server.create(name, self._prefix)
+        asyncio.run(_begin(self._server.url(name)))
         return self._settings(name)
 
     def drop(self, environment: dict[str, str]) -> None:
@@ -93,6 +101,14 @@ class Postgresql:
 
     def _settings(self, name: str) -> dict[str, str]:
         return {"PAYRELAY_DATABASE_URL": self._server.url(name), "PAYRELAY_ENCRYPTION_KEY": SEALING_KEY}
+
+
+async def _begin(url: str) -> None:
+    database = await open_database(url, clock=Clock(), owner=False)
+    try:
+        await begin_where_it_is(database, Seal(parse_keys(SEALING_KEY)))
+    finally:
+        await database.close()
 
 
 def prepared(folder: Path, settings: dict[str, str]) -> str:

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from tests.partitions.partition_double import partition_at
 from tests.payrelay_simulator.shop import PATIENCE_S, Receiver
+from tests.scripted_peer import scripted_peer
 
 from payrelay_simulator import DemoWorld, Running, World
 from payrelay_simulator.sender import ANSWER_BYTES_MAX
@@ -50,7 +50,7 @@ async def test_notification_arrives_as_a_form(session: ClientSession, receiver: 
 
 async def test_a_long_answer_is_not_read_to_its_end(session: ClientSession, charge_body: Body) -> None:
     """It says nothing, and may never end."""
-    async with partition_at() as shop:
+    async with scripted_peer() as shop:
         shop.reply = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * ANSWER_BYTES_MAX
         await charge(session, charge_body, Receiver(address=shop.address))
 

@@ -14,22 +14,23 @@ from typing import Final
 
 from tests.readers.reader import Reader, Shape
 
+from payrelay.core.database.marks import MARK_PURPOSE, read_mark
 from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.recovery.gateway_reports import read_report
-from payrelay.core.recovery.marks import MARK_PURPOSE, read_mark
 from payrelay.core.secret import Secret
 from payrelay.imports.commands.import_existing import KEY_FILE_BYTES_MAX
-from payrelay.imports.flows.sources import ImportSource
-from payrelay.imports.rules.items import SourceRow
-from payrelay.imports.rules.laravel_rows import items_of_laravel
-from payrelay.imports.rules.laravel_secrets import KEYS_MAX, VALUE_LENGTH_MAX, AppKeys, app_keys_in
-from payrelay.imports.rules.mysql_dump import dump_rows
+from payrelay.imports.flows.sources import csv_source
+from payrelay.imports.rules.items import ImportUnreadableError, SourceRow
 from payrelay.reconciliation.commands.files import LINE_LENGTH_MAX, file_to_import
 from payrelay.reconciliation.commands.options import profile_of
 from payrelay.reconciliation.rules.entries import Zone
 from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile
 from payrelay.reconciliation.rules.files.statement_files import read_statement
-from payrelay.runtime.recovery.mark_files import FILE_BYTES_MAX
+from payrelay.recovery.rules.gateway_reports import read_report
+from payrelay.runtime.database.mark_files import FILE_BYTES_MAX
+from payrelay_tools.laravel.mysql_dump import dump_rows
+from payrelay_tools.laravel.rows import items_of_laravel
+from payrelay_tools.laravel.secrets import KEYS_MAX, VALUE_LENGTH_MAX, AppKeys, app_keys_in
+from payrelay_tools.laravel.source import laravel_source
 
 ROWS_BYTES: Final = 8_192
 """Of files that are read row by row, whose own limit, if they have one, would take minutes to count."""
@@ -71,7 +72,10 @@ def imported(path: Path) -> int:
     """Reads the items of a shop's file."""
 
     async def count() -> int:
-        source = ImportSource(place=str(path), keys=_APP_KEYS, is_merchant=lambda _: None)
+        try:
+            source = csv_source(path, lambda _: None)
+        except ImportUnreadableError:
+            source = laravel_source(str(path), _APP_KEYS, lambda _: None)
         return sum([1 async for _ in source.items()])
 
     return asyncio.run(count())

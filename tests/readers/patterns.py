@@ -20,6 +20,7 @@ from tests.readers.reader import Reader, Shape
 
 import payrelay
 import payrelay_simulator
+import payrelay_tools
 
 LENGTH: Final = 4_096
 """Enough that the square of it shows beside what else a text costs; some of these texts have a smaller limit."""
@@ -51,7 +52,7 @@ _parser: Final = import_module("re._parser")  # nothing else tells of what a pat
 
 
 def _modules() -> Iterator[types.ModuleType]:
-    for package in (payrelay, payrelay_simulator):
+    for package in (payrelay, payrelay_simulator, payrelay_tools):
         for found in walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith("__main__") and found.name not in OF_OUR_OWN:
                 yield import_module(found.name)

@@ -1,36 +1,25 @@
-"""The readers of what other machines send back, beside the gateway: receivers, providers, installations, and ourselves.
+"""The readers of what other machines send back, beside the gateway: receivers, providers, and ourselves.
 
 The last ones are the readers of the Python client, which gets what the service or a proxy answers, and what anybody
 posts to a shop as a webhook.
 """
 
 import asyncio
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import httpx
-import structlog
-from tests.partitions.partition_double import OK, PartitionDouble, partition_at
 from tests.readers.reader import Reader, Shape
+from tests.scripted_peer import OK, ScriptedPeer, scripted_peer
 
-from payrelay.api.connections.limits import ConnectionLimits
-from payrelay.api.connections.open_connections import OpenConnections
-from payrelay.api.http.incoming_request import Message, Networks
-from payrelay.api.serving import HEADERS_BYTES_MAX
 from payrelay.clock import Clock
 from payrelay.core.access.signatures import is_identity_token, key_id_of
 from payrelay.core.events.delivery import judged
 from payrelay.core.events.destinations import AllowedDestinations
-from payrelay.partitions.metrics import RouterMetrics
-from payrelay.partitions.router import PartitionRouter
-from payrelay.partitions.table import PartitionTable
-from payrelay.partitions.upstream import Upstream
 from payrelay.runtime.clients.receiver_names import GuardedResolver, NameThreads
 from payrelay.runtime.clients.webhooks import WebhookClient
 from payrelay.runtime.identity_provider_keys import ANSWER_BYTES_MAX, Jwks
-from payrelay.settings import Settings
 from payrelay_client import verify_webhook
 from payrelay_client.events import EventLines
 from payrelay_client.models import Event, OperationDetail
@@ -49,7 +38,6 @@ CLIENT_BYTES: Final = 64 * 1024
 """Of an answer that the Python client reads: a part of its limit of 16 MiB, which would take minutes."""
 CLIENT_HEAD_BYTES: Final = 100 * 1024
 """Of the head of an answer that the client's HTTP library reads, and of the head that a shop's server may let pass."""
-TRUSTED: Final = Networks((ipaddress.ip_network("10.0.0.0/8"),))
 PUBLIC: Final = AllowedDestinations()
 SECRET: Final = "whsec_" + "A" * 32
 
@@ -74,73 +62,25 @@ DATES: Final = (
 )
 
 
-def _asked(ask: Callable[[PartitionDouble], Awaitable[object]]) -> Callable[[bytes], object]:
+def _asked(ask: Callable[[ScriptedPeer], Awaitable[object]]) -> Callable[[bytes], object]:
     """Gives a reader of what comes back on a real socket."""
 
     async def answered(text: bytes) -> None:
-        async with partition_at() as peer:
+        async with scripted_peer() as peer:
             peer.reply, peer.is_cut = text, True
             await ask(peer)
 
     return lambda text: asyncio.run(answered(text))
 
 
-async def _webhook(receiver: PartitionDouble) -> None:
+async def _webhook(receiver: ScriptedPeer) -> None:
     client = WebhookClient(PUBLIC, Clock(), limit_s=60.0, resolver=None, spans=None)
     await client.post(receiver.address, b"{}", {})
     await client.close()
 
 
-async def _fetched(provider: PartitionDouble) -> None:
+async def _fetched(provider: ScriptedPeer) -> None:
     await Jwks(provider.address, limit_s=60.0)()
-
-
-async def _routed(installation: PartitionDouble, target: bytes = b"/shop/", *pairs: tuple[bytes, bytes]) -> None:
-    """Sends one request through the router."""
-    partitions = {"east": {"address": installation.address, "accounts": "shop"}}
-    table = PartitionTable(Settings.model_validate({"partitions": partitions}).partitions)
-    upstream, metrics, log = Upstream(), RouterMetrics(), structlog.wrap_logger(None, processors=[_dropped])
-    connections = OpenConnections(ConnectionLimits(), Clock(), lambda _: False)
-    router = PartitionRouter(table, upstream, metrics, connections, log, trusted=TRUSTED, is_stopping=lambda: False)
-    path, _, query = target.partition(b"?")
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": path.decode("latin-1"),
-        "raw_path": path,
-        "query_string": query,
-        "headers": list(pairs),
-        "client": ("10.0.0.1", 1),
-    }
-    sent = [{"type": "http.request", "body": b"", "more_body": False}]
-
-    async def receive() -> Message:
-        return sent.pop() if sent else await asyncio.get_running_loop().create_future()
-
-    async def send(_: Message) -> None:
-        pass
-
-    try:
-        await router(scope, receive, send)
-    finally:
-        await upstream.close()
-
-
-def _dropped(*_: object) -> Any:  # noqa: ANN401 - a processor's
-    raise structlog.DropEvent
-
-
-def _request(text: bytes) -> None:
-    """Routes a request whose head is this text."""
-
-    async def routed() -> None:
-        async with partition_at() as installation:
-            installation.is_cut = True
-            target, *lines = text.split(b"\r\n")
-            named = [line.partition(b":") for line in lines if line]
-            await _routed(installation, target, *((name.lower(), value) for name, _, value in named))
-
-    asyncio.run(routed())
 
 
 def _named(text: bytes) -> None:
@@ -191,25 +131,6 @@ READERS: Final = (
         read=_asked(_fetched),
         longest=ANSWER_BYTES,
         shapes=HTTP[2:4],
-    ),
-    Reader(name="the answer of an installation", read=_asked(_routed), longest=ANSWER_BYTES, shapes=HTTP),
-    Reader(
-        name="a request to the router",
-        read=_request,
-        longest=HEADERS_BYTES_MAX,
-        shapes=(
-            Shape("slashes", b"/", before=b"/shop"),
-            Shape("dots", b"/..", before=b"/shop"),
-            Shape("percent signs", b"%2e/", before=b"/shop/"),
-            Shape("members of a query", b"a=&", before=b"/shop/?"),
-            Shape("an account of nobody", b"a", before=b"/"),
-            Shape("headers of one connection", b"a,", before=b"/shop/\r\nConnection: "),
-            Shape("headers", lambda number: b"a%d:\r\n" % number, before=b"/shop/\r\n"),
-            Shape("one header again and again", b"Connection: a\r\n", before=b"/shop/\r\n"),
-            Shape("proxies that are trusted", b"10.0.0.1,", before=b"/shop/\r\nX-Forwarded-For: "),
-            Shape("an address that is none", b":", before=b"/shop/\r\nX-Forwarded-For: "),
-            Shape("a long id", b"a", before=b"/shop/\r\nX-Request-Id: "),
-        ),
     ),
     Reader(
         name="the wait that a receiver asks for",

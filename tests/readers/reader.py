@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 Numbered = Callable[[int], bytes]
 T = TypeVar("T")
-OURS: Final = frozenset({"payrelay", "payrelay_simulator", "payrelay_client"})
+OURS: Final = frozenset({"payrelay", "payrelay_simulator", "payrelay_tools", "payrelay_client"})
 
 
 @dataclass(frozen=True)

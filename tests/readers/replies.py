@@ -11,18 +11,18 @@ from payrelay.core.calls import CancelSubscription, Capture, Charge, Effect, Pay
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.proof import SendingWindow, match_for_capture, match_for_charge, match_for_retry, with_plan
-from payrelay.core.recovery.lost_effects import match_for_lost_charge, match_for_lost_retry
 from payrelay.gateways.gateway import ExpectedReply
 from payrelay.gateways.http.reply_reader import LINE_BYTES_MAX, UNREAD_BYTES_MAX, ReplyReader
 from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX, READ_REPLY_BYTES_MAX
-from payrelay.gateways.payhere.trial.shapes import described, differences, parsed
 from payrelay.gateways.payhere.wire.effect_replies import classify
 from payrelay.gateways.payhere.wire.payment_records import payments_in, records_without
 from payrelay.gateways.payhere.wire.read_replies import classify_read
 from payrelay.gateways.payhere.wire.reply_shapes import members_of
 from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 from payrelay.gateways.payhere.wire.token_replies import read_grant
+from payrelay.recovery.rules.lost_effects import match_for_lost_charge, match_for_lost_retry
 from payrelay.runtime.health.gateway_clocks import GatewayClocks
+from payrelay_tools.sandbox_trial.payhere.shapes import described, differences, parsed
 
 LIST_BYTES: Final = 128 * 1024
 """Of a list: a part of READ_REPLY_BYTES_MAX, which would take Callgrind minutes, and enough to see a square."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote_plus, urlencode
 
-from tests.partitions.partition_double import partition_at
 from tests.readers.peers import ANSWER_BYTES, FIELD_BYTES_MAX, HTTP
 from tests.readers.reader import Reader, Shape
+from tests.scripted_peer import scripted_peer
 
 from payrelay_simulator import Simulator
 from payrelay_simulator.notifications import Message
@@ -111,7 +111,7 @@ def _notified(text: bytes) -> None:
     async def notified() -> None:
         simulator, done = Simulator(), asyncio.Event()
         world = simulator.world
-        async with partition_at() as shop:
+        async with scripted_peer() as shop:
             shop.reply, shop.is_cut = text, True
             fields = {"merchant_id": MERCHANT.merchant_id, "order_id": "A", "payhere_amount": "1.00"}
             message = Message(

@@ -53,10 +53,14 @@ class Demo:
         """What really happened to the money, by the simulator."""
         return self.control("ledger")
 
+    @property
+    def gateway(self) -> str:
+        """The simulator's address."""
+        return str(re.findall(r"(http://\S+)/_sim/", self.text)[0])
+
     def control(self, order: str, content: object = None) -> Any:  # noqa: ANN401 - any JSON value
         """Gives the simulator an order, and returns its answer."""
-        (address,) = re.findall(r"(http://\S+)/_sim/", self.text)
-        return _answered(address, "GET" if content is None else "POST", f"/_sim/{order}", content)
+        return _answered(self.gateway, "GET" if content is None else "POST", f"/_sim/{order}", content)
 
 
 def _answered(address: str, method: str, path: str, content: object) -> Any:  # noqa: ANN401 - any JSON value

@@ -7,7 +7,7 @@ from tests.draws import drawn_uuid
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.stories import charge_body, fresh
 
-from payrelay.api.openapi.examples import CHECKOUT
+from payrelay.api.openapi.examples import REQUESTS
 from payrelay.core.access.client_token import CLIENT_SCOPES
 
 ALL_SCOPES = sorted(CLIENT_SCOPES)
@@ -55,7 +55,12 @@ def arrive(server: Client) -> Person:
     paid_order, key, open_order = fresh("paid"), fresh("key"), fresh("open")
     paid = server.charge(charge_body(paid_order, customer_token=stored["id"]), key=key)
     assert paid.status == 200, str(paid)
-    checkout = data(server.post("checkouts", CHECKOUT | {"order_id": open_order, "customer_reference": reference}))
+    checkout = data(
+        server.post(
+            "checkouts",
+            REQUESTS["openCheckout"]["payment"]["value"] | {"order_id": open_order, "customer_reference": reference},
+        )
+    )
     assert server.delete(f"checkouts/{checkout['id']}").status == 200  # nobody charges an order whose page is open
     return Person(
         customer_id=stored["id"],

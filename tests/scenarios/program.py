@@ -79,7 +79,7 @@ def surroundings(environment: dict[str, str]) -> dict[str, str]:
 
 
 class Program:
-    """One `payrelay serve`, or `payrelay route`, in a folder of its own."""
+    """One `payrelay serve` in a folder of its own."""
 
     def __init__(
         self,

@@ -19,8 +19,8 @@ from tests.scenarios.test_backup import DATABASE, SEALING_KEY, serving
 
 from payrelay.backups.store.restored_sqlite import changed
 from payrelay.core.seal_keys import parse_keys
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import IdentityStore
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.integration]
 

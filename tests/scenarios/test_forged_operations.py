@@ -112,7 +112,7 @@ async def test_a_forged_name_of_a_principal_ends_no_start(file: Path, filled: Fi
     async with opened(settings, filled.left_at_ms) as program:
         known = IdentitySettings.model_construct(principal="shop")
         forged = IdentitySettings.model_construct(principal="web")
-        principals, log = program.relay.principals, program.relay.log
+        principals, log = program.relay.access.principals, program.relay.log
 
         assert await stored_identity(known, principals, log) == known
         assert await stored_identity(forged, principals, log) is None

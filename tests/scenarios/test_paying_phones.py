@@ -14,7 +14,7 @@ from tests.scenarios.phones import AMOUNT, data, token_for
 from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 
-from payrelay.api.openapi.examples import CHECKOUT
+from payrelay.api.openapi.examples import REQUESTS
 
 PAYING = ["payments:charge", "checkouts:create", "payments:read", "operations:read", "checkouts:read"]
 PHONES, CHARGES_EACH = 5, 10
@@ -64,7 +64,7 @@ def paying(order_id: str, **changes: object) -> dict[str, object]:
 def page(order_id: str, **changes: object) -> dict[str, Any]:
     """A checkout of the price, as a phone asks for it."""
     usual = {"type": "payment", "order_id": order_id, "currency": "LKR", "amount": AMOUNT, "items": "Tea"}
-    return {"customer": CHECKOUT["customer"]} | usual | changes
+    return {"customer": REQUESTS["openCheckout"]["payment"]["value"]["customer"]} | usual | changes
 
 
 def paid(reply: Reply) -> str:

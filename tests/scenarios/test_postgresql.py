@@ -29,7 +29,7 @@ from tests.scenarios.stories import (
 )
 from tests.scenarios.waiting import until
 
-from payrelay.api.openapi.examples import CHECKOUT
+from payrelay.api.openapi.examples import REQUESTS
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
@@ -166,7 +166,7 @@ def test_a_request_and_the_same_without_its_key_are_charged_once(shared: Scene, 
 def page_of(order_id: str) -> dict[str, object]:
     """A checkout of an order."""
     asked = {"type": "payment", "order_id": order_id, "currency": "LKR", "amount": Raw(text="345.67"), "items": "Tea"}
-    return asked | {"customer": CHECKOUT["customer"]}
+    return asked | {"customer": REQUESTS["openCheckout"]["payment"]["value"]["customer"]}
 
 
 def test_another_service_replays_the_answer(shared: Scene, beside: Client) -> None:

@@ -14,8 +14,8 @@ from payrelay.core.calls import Charge
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Kind, claim_of_key
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.recovery.hold import hold
 from payrelay.flows.relay import Request
+from payrelay.recovery.flows.hold import hold
 from payrelay.settings import read_settings
 
 LOST_SINCE = "2026-01-01T00:00Z"

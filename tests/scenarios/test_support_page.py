@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from tests.scenarios.demo import Demo, running_demo
+from tests.scenarios.orders_to_ask_about import EMAIL, invited, make_orders
 from tests.scenarios.test_demo import play
 from tests.scenarios.waiting import until
 from tests.sources import ROOT
@@ -18,6 +19,7 @@ from tests.sources import ROOT
 PAGE = (ROOT / "docs" / "support.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| `([^`]+)` \| (\d+) \| (open the order|ask the gateway) \| “(.+?)”", re.MULTILINE)
 
+PASSWORD = "a password of the demo's"
 NO_CALL_LEFT = "budget of calls is used up"
 
 
@@ -37,12 +39,11 @@ QUESTIONS = [Question(*row) for row in ROW.findall(PAGE)]
 class Reader:
     """Somebody who is signed in to the console of a demo, without a script; counts searches."""
 
-    def __init__(self, demo: Demo) -> None:
+    def __init__(self, demo: Demo, invitation: str) -> None:
         self.searches = 0
-        self._address = re.findall(r"(http://\S+)/console/", demo.text)[0]
+        self._address = demo.address
         self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-        ((email, password),) = re.findall(r"sign in as (\S+) with the password (\S+)", demo.text)
-        self.post("/console/sign-in", self.open("/console/sign-in"), email=email, password=password)
+        self.post(invitation, self.open(invitation), email=EMAIL, password=PASSWORD, again=PASSWORD)
 
     def open(self, path: str) -> str:
         """Opens a page."""
@@ -77,19 +78,14 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """A demo whose calls were all made, and then made once more."""
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """Who answers, in a demo whose calls were all made, and then made once more."""
     folder: Path = tmp_path_factory.mktemp("support")
     with running_demo(folder) as demo:
         for command in (*demo.calls, *demo.calls):
             assert play(command, demo.key).status == 200, command
-        yield demo
-
-
-@pytest.fixture(scope="module")
-def reader(demo: Demo) -> Reader:
-    """Who answers."""
-    return Reader(demo)
+        make_orders(demo)
+        yield Reader(demo, invited(folder))
 
 
 def words_of(page: str) -> str:

@@ -5,25 +5,26 @@ from pathlib import Path
 import pytest
 
 from payrelay.errors import SettingsError
-from payrelay.settings import read_settings, require_serving
+from payrelay.settings import Settings, read_settings, require_serving
 
 SHOP = {"PAYRELAY_GATEWAYS__SHOP__APP_ID": "a", "PAYRELAY_GATEWAYS__SHOP__APP_SECRET": "s"}
 CLUB = {"PAYRELAY_GATEWAYS__CLUB__APP_ID": "b", "PAYRELAY_GATEWAYS__CLUB__APP_SECRET": "s"}
-PARTITIONS = {
-    "PAYRELAY_PARTITIONS__EAST__ADDRESS": "http://127.0.0.1:8081, http://127.0.0.1:8082",
-    "PAYRELAY_PARTITIONS__EAST__ACCOUNTS": "shop",
-    "PAYRELAY_PARTITIONS__WEST__ADDRESS": "https://west.internal",
-    "PAYRELAY_PARTITIONS__WEST__ACCOUNTS": "club",
-}
-WHOLE = SHOP | CLUB | PARTITIONS
+MAP = "# which account is where\nshop east\n\n  club \t west  \n"
+ONE_MERCHANT = {f"PAYRELAY_GATEWAYS__{name}__MERCHANT_ID": "1200001" for name in ("SHOP", "CLUB")}
 
 
-def test_an_installation_has_the_accounts_of_its_partition(tmp_path: Path) -> None:
+def read(folder: Path, text: str | bytes = MAP, partition: str = "east", **more: str) -> Settings:
+    """Reads the settings of an installation that has both accounts, and this map."""
+    file = folder / "partitions.map"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    named = {"PAYRELAY_PARTITION_MAP": str(file), "PAYRELAY_PARTITION": partition}
+    return read_settings(SHOP | CLUB | named | more, folder)
+
+
+@pytest.mark.parametrize(("partition", "accounts"), [("east", {"shop"}), ("west", {"club"})])
+def test_an_installation_has_the_accounts_of_its_partition(tmp_path: Path, partition: str, accounts: set[str]) -> None:
     """One file may configure all: an account that two installations served would have its orders in two databases."""
-    east = read_settings(WHOLE | {"PAYRELAY_PARTITION": "east"}, tmp_path)
-
-    assert set(east.gateways) == {"shop"}
-    assert east.partitions["east"].address == ("http://127.0.0.1:8081", "http://127.0.0.1:8082")
+    assert set(read(tmp_path, partition=partition).gateways) == accounts
 
 
 @pytest.mark.parametrize(
@@ -38,47 +39,43 @@ def test_an_identity_provider_opens_no_account_more(tmp_path: Path, accounts: st
         "PAYRELAY_IDENTITY__PRINCIPAL": "shop",
         "PAYRELAY_IDENTITY__ACCOUNTS": accounts,
     }
-    east = read_settings(WHOLE | identity | {"PAYRELAY_PARTITION": "east"}, tmp_path)
+    east = read(tmp_path, **identity)
 
     require_serving(east)
     assert (None if east.identity is None else set(east.identity.accounts)) == left
 
 
-def test_a_service_must_know_which_partition_it_is(tmp_path: Path) -> None:
-    """Else it would serve the accounts of all."""
-    with pytest.raises(SettingsError, match="PAYRELAY_PARTITION is missing: which of east, west"):
-        require_serving(read_settings(WHOLE, tmp_path))
-
-
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("text", "changes", "said"),
     [
-        ({"PAYRELAY_PARTITION": "north"}, "PARTITION names north"),
-        ({"PAYRELAY_PARTITIONS__WEST__ACCOUNTS": "club,shop"}, "the account shop is in two partitions: east, west"),
-        ({"PAYRELAY_PARTITIONS__WEST__ACCOUNTS": "other"}, "the account club is in no partition"),
-        (
-            {"PAYRELAY_PARTITION": "east", "PAYRELAY_PARTITIONS__EAST__ACCOUNTS": "shop,more"},
-            "partition east has the account more, but no gateway has that name",
-        ),
-        (
-            {
-                "PAYRELAY_GATEWAYS__SHOP__MERCHANT_ID": "1200001",
-                "PAYRELAY_GATEWAYS__CLUB__MERCHANT_ID": "1200001",
-            },
-            "club and shop are accounts of one merchant, and in two partitions: west, east",
-        ),
-        ({"PAYRELAY_PARTITIONS__WEST__ADDRESS": "west.internal"}, "PAYRELAY_PARTITIONS__WEST__ADDRESS"),
-        ({"PAYRELAY_PARTITIONS__WEST__COLOUR": "red"}, "PAYRELAY_PARTITIONS__WEST__COLOUR"),
+        (MAP, {"PAYRELAY_PARTITION": ""}, "are set together or not at all"),
+        (MAP, {"PAYRELAY_PARTITION_MAP": ""}, "are set together or not at all"),
+        (MAP, {"PAYRELAY_PARTITION_MAP": "/nowhere"}, "PARTITION_MAP names a file that can't be read"),
+        (b"shop east\xff", {}, "PARTITION_MAP names a file that is not text"),
+        (MAP, {"PAYRELAY_PARTITION": "north"}, "PARTITION names north, which has no account"),
+        ("", {}, "the account club is in no partition"),
+        (f"{MAP}shop west", {}, "PARTITION_MAP has the account shop twice: east, west"),
+        (f"{MAP}shop east", {}, "PARTITION_MAP has the account shop twice: east, east"),
+        ("shop east\nclub", {}, "something else in line 2"),
+        ("shop east\nclub west as well", {}, "something else in line 2"),
+        ("shop east\nClub west", {}, "something else in line 2"),
+        (" # HAProxy takes this for an account\nshop east", {}, "something else in line 1"),
+        ("shop east\nother west", {}, "the account club is in no partition"),
+        (f"{MAP}more east", {}, "partition east has the account more, but no gateway has that name"),
+        (MAP, ONE_MERCHANT, "club and shop are accounts of one merchant, and in two partitions: west, east"),
     ],
-    ids=["unknown", "two", "none", "not configured", "one merchant", "no address", "mistyped"],
 )
-def test_a_division_that_could_charge_twice_is_refused(tmp_path: Path, changes: dict[str, str], said: str) -> None:
-    """Each of them would have one merchant's orders in two databases, or in none."""
+def test_a_division_that_could_charge_twice_is_refused(
+    tmp_path: Path, text: str | bytes, changes: dict[str, str], said: str
+) -> None:
+    """Each of them would have one merchant's orders in two databases, or in none, or leaves that open."""
     with pytest.raises(SettingsError, match=said):
-        read_settings(WHOLE | changes, tmp_path)
+        read(tmp_path, text, **changes)
 
 
-def test_a_partition_without_partitions_is_a_mistake(tmp_path: Path) -> None:
-    """Somebody believes that the accounts are divided, and they aren't."""
-    with pytest.raises(SettingsError, match="PAYRELAY_PARTITION is set, and no"):
-        read_settings(SHOP | {"PAYRELAY_PARTITION": "east"}, tmp_path)
+def test_a_map_that_others_may_change_is_refused(tmp_path: Path) -> None:
+    """Whoever moves an account to another installation in it has its orders charged in two databases."""
+    read(tmp_path)
+    (tmp_path / "partitions.map").chmod(0o664)
+    with pytest.raises(SettingsError, match=r"PARTITION_MAP is not safe: .* mode 0664"):
+        read(tmp_path)

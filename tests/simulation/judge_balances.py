@@ -263,7 +263,7 @@ async def judge_balances(run: Judged, relay: Relay, books: dict[str, Book], *, i
     for fault in (*_faults_of_lacking(known, balances), *_faults_of_failed(known)):
         run.blame(fault)
     for payment_id in sorted(known.money.keys() | known.seen.keys()):
-        balance = await balance_now(relay, await relay.orders.facts_of_payment(merchant, payment_id))
+        balance = await balance_now(relay, await relay.money.orders.facts_of_payment(merchant, payment_id))
         for fault in _faults_of_payment_alone(known, payment_id, balance, balances):
             run.blame(f"the balance of payment {payment_id} alone {fault}")
     REQUEST.reset(reading)

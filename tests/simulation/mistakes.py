@@ -501,7 +501,7 @@ async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     for operation in stranded:
         event = Event.GAVE_UP if operation.state is State.ACCEPTED else Event.NOT_SENT
         changed, entry = advance(
-            operation, event, at_ms=relay.clock.now_ms(), retention=relay.retention, evidence=Evidence()
+            operation, event, at_ms=relay.clock.now_ms(), retention=relay.settings.retention, evidence=Evidence()
         )
         await relay.journal.record(changed, entry, None)
     return len(stranded)
@@ -568,7 +568,7 @@ def _accusing(relay: Relay, _: Database) -> Relay:
 
 
 def _talkative(relay: Relay, database: Database) -> Relay:
-    return replace(relay, chargebacks=Talkative(database, relay.checkouts.rows))
+    return replace(relay, money=replace(relay.money, chargebacks=Talkative(database, relay.checkouts.rows)))
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:
@@ -584,12 +584,12 @@ def _lavish(relay: Relay, _: Database) -> Relay:
 
 def _restless(relay: Relay, _: Database) -> Relay:
     searches = Restless.__new__(Restless)
-    vars(searches).update(vars(relay.order_searches))
-    return replace(relay, order_searches=searches)
+    vars(searches).update(vars(relay.money.order_searches))
+    return replace(relay, money=replace(relay.money, order_searches=searches))
 
 
 def _ownerless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Ownerless(database, relay.checkouts.rows))
+    return replace(relay, access=replace(relay.access, owners=Ownerless(database, relay.checkouts.rows)))
 
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {

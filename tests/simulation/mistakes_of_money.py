@@ -182,7 +182,7 @@ def _as_paid(operation: Operation) -> Operation:
 
 
 def _with_orders(kind: type[Orders]) -> Parts:
-    return Parts(change=lambda relay, _: replace(relay, orders=kind(relay.checkouts.rows)))
+    return Parts(change=lambda relay, _: replace(relay, money=replace(relay.money, orders=kind(relay.checkouts.rows))))
 
 
 def _with_journal(kind: type[Journal]) -> Parts:
@@ -203,7 +203,7 @@ def _rash(relay: Relay, _: Database) -> Relay:
 
 
 def _hurried(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Hurried(database, relay.checkouts.rows))
+    return replace(relay, access=replace(relay.access, owners=Hurried(database, relay.checkouts.rows)))
 
 
 MISTAKES_OF_MONEY: Final[dict[str, Callable[[], Parts]]] = {
@@ -211,7 +211,9 @@ MISTAKES_OF_MONEY: Final[dict[str, Callable[[], Parts]]] = {
     "a refund of a part is forgotten": lambda: _with_orders(Partless),
     "what was charged back is refunded": lambda: _with_orders(Unpunished),
     "one look is believed": lambda: Parts(change=_rash),
-    "a balance asks the gateway": lambda: Parts(change=lambda relay, _: replace(relay, orders=Curious(relay))),
+    "a balance asks the gateway": lambda: Parts(
+        change=lambda relay, _: replace(relay, money=replace(relay.money, orders=Curious(relay)))
+    ),
     "a repeat without its key is new": lambda: _with_journal(Keyless),
     "a page is opened beside a charge": lambda: _with_journal(Pageless),
     "no second look for pages": lambda: Parts(change=_hurried),

@@ -9,12 +9,12 @@ from tests.simulation.process import Parts
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
 from payrelay.core.access.ownership import OrderOwners
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.payments.proof import Control
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.flows.relay import Relay
-from payrelay.runtime.recovery.control_queries import ControlQueries
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.health.control_queries import ControlQueries
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.engine.database import Database
@@ -79,24 +79,24 @@ class Forgetful(Owners):
 
 
 def _forgetful(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Forgetful(database, relay.checkouts.rows))
+    return replace(relay, access=replace(relay.access, owners=Forgetful(database, relay.checkouts.rows)))
 
 
 def _solitary(relay: Relay, database: Database) -> Relay:
-    return replace(relay, credentials=Solitary(database, relay.credentials._rows))
+    return replace(relay, access=replace(relay.access, credentials=Solitary(database, relay.access.credentials._rows)))
 
 
 def _heedless(relay: Relay, _: Database) -> Relay:
     lost_commits = Heedless.__new__(Heedless)
-    lost_commits.__dict__ = vars(relay.lost_commits)
-    return replace(relay, lost_commits=lost_commits)
+    lost_commits.__dict__ = vars(relay.database.lost_commits)
+    return replace(relay, database=replace(relay.database, lost_commits=lost_commits))
 
 
 def _trusting(relay: Relay, _: Database) -> Relay:
     lost_commits = Trusting.__new__(Trusting)
-    lost_commits.__dict__ = vars(relay.lost_commits)
-    lost_commits.marks = relay.marks
-    return replace(relay, lost_commits=lost_commits)
+    lost_commits.__dict__ = vars(relay.database.lost_commits)
+    lost_commits.marks = relay.database.marks
+    return replace(relay, database=replace(relay.database, lost_commits=lost_commits))
 
 
 def _uncontrolled(relay: Relay, _: Database) -> Relay:
@@ -104,7 +104,7 @@ def _uncontrolled(relay: Relay, _: Database) -> Relay:
 
 
 def _hasty(relay: Relay, _: Database) -> Relay:
-    return replace(relay, recovery_lag_s=0)
+    return replace(relay, settings=replace(relay.settings, recovery_lag_s=0))
 
 
 MISTAKES_OF_RECOVERY: Final[dict[str, Callable[[], Parts]]] = {

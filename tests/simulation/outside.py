@@ -6,11 +6,11 @@ The folder is in memory alone. A process has the real readers and writers of bot
 from collections.abc import Iterable
 from pathlib import Path
 
+from payrelay.core.access.revocations import PURPOSE, Revocation, line_of, revocation_of
+from payrelay.core.database.marks import MARK_PURPOSE, Mark, read_mark, written_mark
 from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.recovery.marks import MARK_PURPOSE, Mark, read_mark, written_mark
-from payrelay.core.recovery.revocations import PURPOSE, Revocation, line_of, revocation_of
-from payrelay.runtime.recovery.mark_files import FoundFile, MarkFiles
-from payrelay.runtime.recovery.revocation_list import ListedRevocations, RevocationList
+from payrelay.runtime.database.mark_files import FoundFile, MarkFiles
+from payrelay.runtime.database.revocation_list import ListedRevocations, RevocationList
 
 
 class Outside:

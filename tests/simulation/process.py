@@ -23,7 +23,7 @@ from tests.simulation.outside import Outside, VirtualMarkFiles, VirtualRevocatio
 from tests.simulation.receivers import Receivers, SimulatedSender
 from tests.simulation.remembering import remembering
 
-from payrelay import worker
+from payrelay import app, worker
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
@@ -46,8 +46,8 @@ from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.kind import PayHereKind
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.runtime.hooks import Hooks, OperationPoint
-from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
@@ -192,8 +192,8 @@ class Process:
             database = self._database = self._opened()
             stack.push_async_callback(database.close)
             self.relay = await self._relay(database, stack)
-            jobs = worker.JOBS if around.outside is None else await self._compared(self.relay, stack)
-            if self.relay.lost_commits.behind is None:
+            jobs = app.jobs() if around.outside is None else await self._compared(self.relay, stack)
+            if self.relay.database.lost_commits.behind is None:
                 await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
             stack.push_async_callback(self.relay.background.finish, FINISH_S)
             chores = tuple(job._replace(rounds=_rounds_of(job)) for job in jobs)
@@ -215,24 +215,24 @@ class Process:
         storage.COMPARING.set(True)
         while True:
             try:
-                await relay.marks.compare()
-                await relay.lost_commits.store_behind()
+                await relay.database.marks.compare()
+                await relay.database.lost_commits.store_behind()
             except StoreError:
                 await wait_seconds(1.0)
             else:
                 break
-        self._around.note("compared", self.owner.name, relay.lost_commits.behind is not None)
+        self._around.note("compared", self.owner.name, relay.database.lost_commits.behind is not None)
         await wait_seconds(5.0)
         database.compared()
         self.wake()
 
     async def _compared(self, relay: Relay, stack: AsyncExitStack) -> tuple[worker.Job, ...]:
         """Compares what lies beside the database with it, keeps that from then on, and gives the worker's jobs."""
-        await relay.marks.compare_files()
+        await relay.database.marks.compare_files()
         await tell_behind(relay)
-        await stack.enter_async_context(relay.marks.kept())
+        await stack.enter_async_context(relay.database.marks.kept())
         await reapply_in_new_incarnation(relay)
-        return (*worker.JOBS, worker.Job(2, reapply_in_new_incarnation))
+        return (*app.jobs(), worker.Job(2, reapply_in_new_incarnation))
 
     def _opened(self) -> storage.SimulatedDatabase:
         around = self._around
@@ -268,12 +268,14 @@ class Process:
         if around.outside is not None:
             secret = resources.chain.secret
             revocations = VirtualRevocations(around.outside, secret)
-            relay.marks._files = VirtualMarkFiles(around.outside, f"{self.owner.name}.mark", secret)
+            relay.database.marks._files = VirtualMarkFiles(around.outside, f"{self.owner.name}.mark", secret)
         if around.shared is not None:  # it may outlive its server
             begin_remembering(relay)
         relay.clearing.periods = SHORT if around.fate.clears else NEVER
         relay = replace(relay, clearing=remembering(relay, around.calls))
-        return around.parts.change(replace(relay, new_id=self._new_id, revocations=revocations), database)
+        return around.parts.change(
+            replace(relay, new_id=self._new_id, database=replace(relay.database, revocations=revocations)), database
+        )
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
         metrics, heartbeat = Metrics(), heartbeat_of(self._around.clock)
@@ -308,7 +310,7 @@ class Process:
             wait_s = self._around.next_due_s() - loop.time()
             if wait_s <= 0:
                 return
-            if self.relay.being_resolved:
+            if self.relay.under_way.being_resolved:
                 wait_s = min(wait_s, 5.0)
             self._woken = loop.create_future()
             await asyncio.wait({self._woken}, timeout=wait_s)

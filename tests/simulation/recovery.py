@@ -21,16 +21,16 @@ from tests.simulation.outside import Outside
 from tests.simulation.process import MERCHANT, SEAL, START_MS, TIMEOUT_S, Process
 
 from payrelay.clock import Clock
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.payments.operation import PAYMENT_KINDS, SEND_WITHIN_S, Operation
-from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.errors import Outdated, Refusal, StoreError, UndecidedError
 from payrelay.flows.access.issue_key import revoke_key
-from payrelay.flows.recovery.begin_recovery import begin_recovery
-from payrelay.flows.recovery.decisions.decide_held import HeldFilter, decide_held, held_operations
-from payrelay.flows.recovery.end_recovery import end_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
+from payrelay.flows.operators.held.decide_held import HeldFilter, decide_held, held_operations
 from payrelay.flows.relay import Relay
+from payrelay.recovery.flows.end_recovery import end_recovery
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.database import Database
-from payrelay.store.recovery.identity import IdentityStore
 
 OPERATOR: Final = "dana"
 SHOWN_AFTER_S: Final = SEND_WITHIN_S + TIMEOUT_S + LAG_S
@@ -224,8 +224,8 @@ class Recovery:
     # The operator.
 
     async def _begin(self, relay: Relay) -> None:
-        shown_ms = (await relay.marks.shown()).lost_since_ms
-        await self._begin_in(relay.identities, shown_ms)
+        shown_ms = (await relay.database.marks.shown()).lost_since_ms
+        await self._begin_in(relay.database.identities, shown_ms)
 
     async def _begin_alone(self) -> None:
         database = self._town.operators_database()
@@ -297,7 +297,9 @@ class Recovery:
     async def _revoke(self) -> None:
         """Revokes the spare key."""
         await self._insist(
-            lambda relay: revoke_key(relay.credentials, relay.revocations, relay.clock, self._town.spare[0])
+            lambda relay: revoke_key(
+                relay.access.credentials, relay.database.revocations, relay.clock, self._town.spare[0]
+            )
         )
         if self._town.loss is None:
             self.revoked_s = self._town.loop.time()

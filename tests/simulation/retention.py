@@ -42,7 +42,7 @@ async def clear_everything_old(relay: Relay, auditor: sqlite3.Connection) -> lis
     while await anchor(relay.journal.trail, now_ms):
         pass
     relay.clearing.periods = DEFAULT_PERIODS
-    identity = await relay.lost_commits.identity()
+    identity = await relay.database.lost_commits.identity()
     if identity.current.is_recovering:
         return []
     cleared = await clear_all(relay.clearing, now_ms, current=identity.current, pause=wait_seconds)
@@ -67,7 +67,10 @@ async def clear_everything_old(relay: Relay, auditor: sqlite3.Connection) -> lis
 
 async def wait_until_quiet(relay: Relay, auditor: sqlite3.Connection) -> None:
     """Waits until the worker has nothing to look for in the next minutes: what it finds would change rows meanwhile."""
-    while relay.being_resolved or auditor.execute(_DUE, (relay.clock.now_ms() + QUIET_MS,)).fetchone() is not None:
+    while (
+        relay.under_way.being_resolved
+        or auditor.execute(_DUE, (relay.clock.now_ms() + QUIET_MS,)).fetchone() is not None
+    ):
         await wait_seconds(QUIET_MS / 1000)
 
 

@@ -72,7 +72,7 @@ class ApiContext:
             store_health=self.store_health,
             exposition=self.exposition,
             metrics_networks=() if self.has_metrics_address else self.metrics_networks,
-            describe=partial(describe_api, self.routes, self.environments, self.relay.public_url),
-            lost_commits=self.relay.lost_commits,
+            describe=partial(describe_api, self.routes, self.environments, self.relay.settings.public_url),
+            lost_commits=self.relay.database.lost_commits,
             is_stopping=lambda: self.relay.background.is_stopping,
         )

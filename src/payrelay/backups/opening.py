@@ -7,9 +7,9 @@ from payrelay.backups.flows.back_up import BackupSource
 from payrelay.backups.flows.copy_database import CopyOrder
 from payrelay.backups.flows.restore import RestorePlace
 from payrelay.core.database.database_url import embedded_file
-from payrelay.core.recovery.marks import MarksShown
+from payrelay.core.database.marks import MarksShown
 from payrelay.errors import SettingsError
-from payrelay.flows.recovery.inspect_marks import inspect_marks
+from payrelay.flows.database.inspect_marks import inspect_marks
 from payrelay.settings import Settings, child_environment
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -34,7 +34,6 @@ def restore_place(settings: Settings) -> RestorePlace:
     return RestorePlace(
         settings.database_url.reveal(),
         partial(configured_seal, settings),
-        child_environment(),
         settings.anchor_path,
         look_at_marks,
     )

@@ -18,8 +18,8 @@ from payrelay.core.moments import moment_of, rfc3339
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from payrelay.core.database.incarnations import Incarnation, LostWindow
     from payrelay.core.payments.audit_chain import AnchorExplanation
-    from payrelay.core.recovery.incarnations import Incarnation, LostWindow
     from payrelay.flows.audit.audit import Audit, AuditFinding, Phase, Summary
     from payrelay.settings import Settings
 

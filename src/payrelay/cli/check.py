@@ -56,7 +56,7 @@ async def _trial(page: "Page", account: str | None, report: Path, listen: tuple[
     """Tries a gateway's sandbox; raises CommandError where the account isn't named, or is live."""
     from rich.text import Text
 
-    from payrelay.cli.checks.sandbox_trial import TrialOptions, try_sandbox
+    from payrelay_tools.sandbox_trial.command import TrialOptions, try_sandbox
 
     settings = read_settings()
     if account is None:

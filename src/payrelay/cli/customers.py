@@ -53,7 +53,7 @@ async def list_customers(
     from payrelay.flows.customers.show_customer import view
 
     async with session(read_settings()) as relay:
-        stored = None if principal is None else await relay.principals.stored_name(principal)
+        stored = None if principal is None else await relay.access.principals.stored_name(principal)
         wanted = CustomerFilter(principal=stored, account=account, reference=reference, state=state)
         customers = await relay.customers.list(wanted, before=None, limit=limit)
     empty = "Nothing here: there is no such customer."

@@ -239,8 +239,8 @@ async def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
             names = ", ".join(relay.accounts)
             raise CommandError(f"--account is missing: name one of {names}" if names else "no gateway is configured")
         account = next(iter(relay.accounts))
-    stored = await relay.principals.stored_name(name)
-    if stored not in await relay.principals.known():
+    stored = await relay.access.principals.stored_name(name)
+    if stored not in await relay.access.principals.known():
         raise CommandError(f"there is no principal {name}; payrelay principals list shows all", NOT_FOUND)
     return Owner(account=account, merchant=relay.account(account).merchant, principal=stored)
 

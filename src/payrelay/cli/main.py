@@ -25,6 +25,7 @@ from payrelay.cli.terminal.messages import (
     abandon_output,
     complain,
     logs_json,
+    missing_package,
     prepare_streams,
     show_version,
 )
@@ -33,12 +34,10 @@ from payrelay.parts import parts
 
 _OF_RELAY: Final[Mapping[str, str]] = {
     "serve": "payrelay.cli.program",
-    "route": "payrelay.cli.program",
     "simulate": "payrelay.cli.program",
     "check": "payrelay.cli.check",
     "health": "payrelay.cli.checks.health",
     "resolve": "payrelay.cli.resolve",
-    "recover": "payrelay.cli.recovery.recover",
     "pause": "payrelay.cli.accounts",
     "resume": "payrelay.cli.accounts",
     "operations": "payrelay.cli.operations",
@@ -162,6 +161,8 @@ def _run(arguments: list[str]) -> int:
         return _failed(refusal.msg, REFUSED, arguments)
     except (SettingsError, StoreError) as error:
         return _failed(str(error), UNUSABLE, arguments)
+    except ModuleNotFoundError as error:
+        return _failed(missing_package(error), UNUSABLE, arguments)
     except BrokenPipeError:
         raise
     except OSError as error:

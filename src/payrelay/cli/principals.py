@@ -26,7 +26,7 @@ async def list_all(*, as_json: Json = False) -> int:
     from payrelay.flows.operators.manage_principals import list_principals
 
     async with session(read_settings()) as relay:
-        summaries = await list_principals(relay.principals)
+        summaries = await list_principals(relay.access.principals)
     if as_json:
         show_json({"principals": summaries})
         return DONE
@@ -51,7 +51,7 @@ async def put_into_group(
     from payrelay.flows.operators.manage_principals import group_principals
 
     async with session(read_settings()) as relay:
-        members = await group_principals(relay.principals, Clock(), name, principals, may_move=move)
+        members = await group_principals(relay.access.principals, Clock(), name, principals, may_move=move)
     say(f"The group {name} has {len(members)} principals: {', '.join(members)}.")
     return DONE
 
@@ -63,7 +63,7 @@ async def ungroup(principals: Members) -> int:
     from payrelay.flows.operators.manage_principals import ungroup_principals
 
     async with session(read_settings()) as relay:
-        taken = await ungroup_principals(relay.principals, principals)
+        taken = await ungroup_principals(relay.access.principals, principals)
     say(f"Taken out of their group: {', '.join(taken)}." if taken else "Nothing changed: none of them was in a group.")
     return DONE
 
@@ -81,7 +81,7 @@ async def rename(
     from payrelay.flows.operators.manage_principals import rename_principal
 
     async with session(read_settings()) as relay:
-        stored = await rename_principal(relay.principals, Clock(), name, new_name)
+        stored = await rename_principal(relay.access.principals, Clock(), name, new_name)
     say(f"{new_name} is {stored}: keys that are made for either name act as {stored}, and own what it owns.")
     return DONE
 

@@ -80,33 +80,6 @@ async def serve(
     return DONE
 
 
-@app.command(epilog=examples("payrelay route", "payrelay route --port 8080 --log-format json"))
-@awaited
-async def route(
-    *,
-    host: ListenHost = None,
-    port: ListenPort = None,
-    log_format: Annotated[
-        LogFormat, typer.Option(help="How log lines are written; auto is text on a terminal, and JSON elsewhere.")
-    ] = LogFormat.AUTO,
-) -> int:
-    """Route requests to the partitions that have their accounts.
-
-    It stores nothing, and needs no database: the settings of the partitions are enough.
-    """
-    with loading():
-        from payrelay.cli.terminal.stray_lines import service_log
-        from payrelay.partitions import route as router
-
-    settings = read_settings(may_be_a_demos=False)
-    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
-    is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
-    listening = (settings.host if host is None else host, settings.port if port is None else port)
-    with service_log(is_text=is_text, level=level) as log:
-        await router.route(settings, *listening, log)
-    return DONE
-
-
 @app.command(epilog=examples("payrelay simulate", "payrelay simulate --port 8700"))
 def simulate(
     host: Host = "127.0.0.1",

@@ -103,7 +103,7 @@ async def session(
     ):
         if takes_effect:
             watch_writes(relay, shared.database)
-            await relay.marks.compare_files()
+            await relay.database.marks.compare_files()
         yield relay
 
 

@@ -1,1 +1,1 @@
-"""The demo: its parts and where they stand, a day that has something to reconcile, and what is printed."""
+"""The demo: its parts and where they stand, and what is printed."""

@@ -7,11 +7,9 @@ import msgspec
 from rich.text import Text
 
 from payrelay.cli.terminal.pages import Page
-from payrelay.demo.case import CASE_ORDER
 from payrelay.demo.parts import ACCOUNT, LOG, DemoAddresses
 from payrelay.demo.reach import code_of, is_this_machines_usual
 from payrelay.demo.standing import StandingDemo
-from payrelay.demo.yesterday import IN_PART
 from payrelay_simulator import DemoWorld
 
 
@@ -89,22 +87,15 @@ def introduce(
     page: Page, addresses: DemoAddresses, gateway_address: str, standing: StandingDemo, *, is_kept: bool
 ) -> None:
     """Prints what a visitor needs. What is to be copied stands without frame, colour or line breaks of our own."""
-    key, world, day, operator = standing.issued.key, standing.world, standing.day, standing.operator
+    key, world = standing.issued.key, standing.world
     page.rule(Text("Payrelay demo", style="bold"))
     address = addresses.service
     shop = () if addresses.shop_address is None else (("shop", f"{addresses.shop_address} (open it in a browser)"),)
-    console: tuple[tuple[str, str], ...] = ()
-    if operator is not None:
-        console = (
-            ("console", f"{address}/console/ (the order {CASE_ORDER} waits in its queue; look up {IN_PART}, too)"),
-            ("", f"sign in as {operator.email} with the password {operator.password}"),
-        )
     for name, text in (
         *shop,
         ("service", address),
         ("docs", f"{address}/docs"),
         ("gateway", f"{gateway_address} (a simulator; what really happened: {gateway_address}/_sim/)"),
-        *console,
         ("key", key),
         ("log", str(LOG)),
     ):
@@ -117,10 +108,6 @@ def introduce(
     for sample in samples(world):
         page.write_line(Text(f"# {sample.title}", style="bold cyan"))
         page.write_line([*curl(sample, address).split("\n"), ""])
-    page.write_line(Text("# Reconcile yesterday: each kind of difference is in it", style="bold cyan"))
-    page.write_line([*day.commands, ""])
-    if operator is not None:
-        page.write_line([f"Then look at {address}/console/reconciliation/{ACCOUNT}/{day.day}", ""])
     stays = "stays for the next start with --keep" if is_kept else "begins anew at each start"
     page.write_line(f"The data in .payrelay/ {stays}. Ctrl-C ends the demo.")
     page.file.flush()

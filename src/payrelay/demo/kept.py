@@ -5,7 +5,6 @@ last: where it is missing, a first start was interrupted, and the next one begin
 """
 
 import os
-from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +29,6 @@ class KeptDemo(msgspec.Struct, frozen=True, kw_only=True):
         key: the key that is printed; ``credential_id`` names its row.
         webhook_secret, shop_secret: what its shop was given; None where it has had no shop.
         world: the samples at the gateway.
-        day, commands: yesterday of its first start, and what is typed to reconcile it.
-        email, password: of the operator of its console; None where it has none.
     """
 
     reached_at: str
@@ -41,12 +38,8 @@ class KeptDemo(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     credential_id: str
     world: DemoWorld
-    day: date
-    commands: list[str]
     webhook_secret: str | None = None
     shop_secret: str | None = None
-    email: str | None = None
-    password: str | None = None
 
     def write(self) -> None:
         """Replaces the file; nobody else can read it."""

@@ -25,7 +25,6 @@ from payrelay.demo.standing import (
     simulated,
     simulator_of,
 )
-from payrelay.demo.yesterday import Past, yesterday
 from payrelay.server import stopped_by_signals
 
 DRAIN_S: Final = 1.0
@@ -46,18 +45,13 @@ async def run_demo(host: str, port: int, shop: Path | None = None, *, keep: bool
     require_same_place(kept, addresses)
     with stopped_by_signals() as signals, LOG.open("wb") as log_file:
         stop = signals.asked
-        past = Past.begun(Clock())
-        simulator = simulator_of(past, kept)
+        simulator = simulator_of(kept)
         async with simulated(simulator, host, kept) as gateway:
             settings = settings_of(gateway, addresses)
             write_config(gateway, addresses)
-            day = None
-            if kept is None:
-                day = await yesterday(settings, simulator, past, log=json_log(log_file, past.of_service))
-                past.end()
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 if kept is None:
-                    standing = await begun(service, settings, addresses, simulator, day)
+                    standing = await begun(service, addresses, simulator)
                 else:
                     standing = await gone_on(service, addresses, kept)
                 if keep:

@@ -8,15 +8,12 @@ from typing import Final, NamedTuple
 import payrelay_simulator
 from payrelay.api import serving
 from payrelay.app import Service, remove_database
-from payrelay.demo.case import SECOND_HOLD, make_case
+from payrelay.clock import Clock
 from payrelay.demo.kept import BEGIN_ANEW, WORLD, KeptDemo, forget_kept, read_kept
 from payrelay.demo.parts import DATABASE, DemoAddresses, listener_near
-from payrelay.demo.people import DemoOperator, key_of, operator_of
 from payrelay.demo.shop import ShopSecrets, new_secrets
-from payrelay.demo.yesterday import DayToReconcile, Past
 from payrelay.errors import SettingsError
-from payrelay.flows.access.issue_key import IssuedKey
-from payrelay.settings import Settings
+from payrelay.flows.access.issue_key import IssuedKey, KeyRequest, issue_key
 
 SHOP_PORT: Final = 8090
 
@@ -26,8 +23,6 @@ class StandingDemo(NamedTuple):
 
     issued: IssuedKey
     world: payrelay_simulator.DemoWorld
-    day: DayToReconcile
-    operator: DemoOperator | None
     secrets_of_shop: ShopSecrets | None
 
 
@@ -61,10 +56,10 @@ def require_same_place(kept: KeptDemo | None, addresses: DemoAddresses) -> None:
         raise SettingsError(f"this demo is kept at {kept.reached_at}: start it there, or without --keep to begin anew")
 
 
-def simulator_of(past: Past, kept: KeptDemo | None) -> payrelay_simulator.Simulator:
+def simulator_of(kept: KeptDemo | None) -> payrelay_simulator.Simulator:
     """Gives a new simulator, or the kept one. Raises SettingsError where that can't be read."""
     if kept is None:
-        return payrelay_simulator.Simulator(clock=past.of_gateway)
+        return payrelay_simulator.Simulator()
     try:
         return payrelay_simulator.Simulator.go_on_from(WORLD)
     except payrelay_simulator.KeptWorldError as error:
@@ -85,22 +80,11 @@ async def simulated(
         yield running
 
 
-async def begun(
-    service: Service,
-    settings: Settings,
-    addresses: DemoAddresses,
-    simulator: payrelay_simulator.Simulator,
-    day: DayToReconcile | None,
-) -> StandingDemo:
-    """Makes the world, the key, the operator and the shop's endpoint of a new demo, which has a yesterday."""
-    assert day is not None  # noqa: S101  only a demo that goes on has none
+async def begun(service: Service, addresses: DemoAddresses, simulator: payrelay_simulator.Simulator) -> StandingDemo:
+    """Makes the world, the key and the shop's endpoint of a new demo."""
     world = payrelay_simulator.demo_world(simulator)
-    payrelay_simulator.plant(simulator.world, SECOND_HOLD)
-    issued = await key_of(service)
-    operator = await operator_of(settings)
-    if operator is not None:
-        await make_case(service.relay, issued.credential, simulator, world.customer_token)
-    return StandingDemo(issued, world, day, operator, await new_secrets(service, addresses, issued))
+    issued = await issue_key(service.credentials, Clock(), KeyRequest(principal="demo", environment="sandbox"))
+    return StandingDemo(issued, world, await new_secrets(service, addresses, issued))
 
 
 async def gone_on(service: Service, addresses: DemoAddresses, kept: KeptDemo) -> StandingDemo:
@@ -115,11 +99,8 @@ async def gone_on(service: Service, addresses: DemoAddresses, kept: KeptDemo) ->
     own = None
     if kept.shop_secret is not None and kept.webhook_secret is not None:
         own = ShopSecrets(kept.shop_secret, kept.webhook_secret)
-    operator = None
-    if kept.email is not None and kept.password is not None:
-        operator = DemoOperator(kept.email, kept.password)
     own = own or await new_secrets(service, addresses, issued)
-    return StandingDemo(issued, kept.world, DayToReconcile(kept.day, kept.commands), operator, own)
+    return StandingDemo(issued, kept.world, own)
 
 
 def keep_standing(
@@ -128,7 +109,7 @@ def keep_standing(
     """Keeps a demo from now on: the simulator's world first, and last what says that there is one."""
     if is_new:
         running.simulator.keep_in(WORLD)
-    own, operator = standing.secrets_of_shop, standing.operator
+    own = standing.secrets_of_shop
     KeptDemo(
         reached_at=addresses.reached_at,
         port=addresses.port,
@@ -137,10 +118,6 @@ def keep_standing(
         key=standing.issued.key,
         credential_id=standing.issued.credential.id,
         world=standing.world,
-        day=standing.day.day,
-        commands=standing.day.commands,
         webhook_secret=None if own is None else own.webhooks,
         shop_secret=None if own is None else own.own,
-        email=None if operator is None else operator.email,
-        password=None if operator is None else operator.password,
     ).write()

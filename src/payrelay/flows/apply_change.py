@@ -58,7 +58,9 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
     for _ in range(ATTEMPTS_MAX if report.is_firsthand else 1):
         now_ms = relay.clock.now_ms()
         try:
-            change = what_follows(current, report, at_ms=now_ms, retention=relay.retention, meanwhile=meanwhile)
+            change = what_follows(
+                current, report, at_ms=now_ms, retention=relay.settings.retention, meanwhile=meanwhile
+            )
         except IllegalTransition as error:
             raise _overruled(relay, current, report, str(error)) from error
         may_be_paid_again = report.may_be_paid_again or bool(meanwhile)

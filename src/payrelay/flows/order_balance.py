@@ -13,11 +13,11 @@ async def read_balance(relay: Relay, merchant: str, order_id: str) -> OrderBalan
 
     While a recovery from lost commits lasts it is never certain. Raises StoreError.
     """
-    return await balance_now(relay, await relay.orders.facts_of_order(merchant, order_id))
+    return await balance_now(relay, await relay.money.orders.facts_of_order(merchant, order_id))
 
 
 async def balance_now(relay: Relay, facts: OrderFacts) -> OrderBalance:
     """Gives the balance of facts that were just read. Raises StoreError."""
-    current = (await relay.lost_commits.identity()).current
-    may_lack_more = current.is_recovering or relay.lost_commits.must_wait
+    current = (await relay.database.lost_commits.identity()).current
+    may_lack_more = current.is_recovering or relay.database.lost_commits.must_wait
     return balance_of(msgspec.structs.replace(facts, may_lack_more=may_lack_more), now_ms=relay.clock.now_ms())

@@ -76,7 +76,7 @@ class OrderSearch:
         self.is_needed = True
         if self.schedule is None:
             with self.relay.hooks.passing(FlowPoint.TAKING_SLOT, FlowPoint.TOOK_SLOT, self.order_id):
-                taken = await self.relay.order_searches.take(
+                taken = await self.relay.money.order_searches.take(
                     self.account.merchant, self.order_id, sorted(self.occasions), now_ms=self.relay.clock.now_ms()
                 )
             self.schedule = taken.schedule
@@ -167,7 +167,7 @@ class OrderSearch:
         if self.slot is None:
             return
         with self.relay.hooks.passing(FlowPoint.ENDING_SLOT, FlowPoint.ENDED_SLOT, self.order_id):
-            await self.relay.order_searches.end(self.slot, self.payments, now_ms=self.relay.clock.now_ms())
+            await self.relay.money.order_searches.end(self.slot, self.payments, now_ms=self.relay.clock.now_ms())
 
     async def _stored_observation(
         self, call: PaymentsOfOrder | PaymentsOfSubscription, since_ms: int | None
@@ -175,7 +175,7 @@ class OrderSearch:
         if since_ms is None or call != PaymentsOfOrder(order_id=self.order_id):
             return _NO_SLOT
         if not self._stored:
-            self._stored.append(await self.relay.order_searches.reading(self.account.merchant, self.order_id))
+            self._stored.append(await self.relay.money.order_searches.reading(self.account.merchant, self.order_id))
         [reading] = self._stored
         if reading is None or reading.read_at_ms < since_ms - READING_COUNTS_MS:
             return _NO_SLOT
@@ -247,4 +247,4 @@ def search_of(relay: Relay, account: Gateway, checkout: Checkout, occasion: str 
 
 async def forget_searches(relay: Relay) -> int:
     """Deletes some schedules that have ended; returns how many. Raises StoreError."""
-    return await relay.order_searches.forget(relay.clock.now_ms() - SCHEDULE_MS, FORGOTTEN_MAX)
+    return await relay.money.order_searches.forget(relay.clock.now_ms() - SCHEDULE_MS, FORGOTTEN_MAX)

@@ -28,21 +28,32 @@ FOUND: Final = "found"
 """The outcome of a read that has no error code, for the hooks."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Relay(Stores, RuntimeParts):
-    """The stores, parts of the runtime, gateways and settings that the flows work with; made once at start.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RelaySettings:
+    """The settings that flows work by.
 
     Attributes:
-        accounts: the configured gateway accounts by name.
-        clock: tells the time.
         retention: how long a repeat finds its first request.
-        log: for what no answer can carry.
         public_url: Payrelay's address from outside, without a slash at its end; None where it isn't set.
         return_links: the apps' own links that a customer may be sent back to.
         recovery_lag_s: how long a gateway may take to show an effect, in seconds, after commits were lost.
         can_apps_charge: whether tokens of an identity provider may charge.
         apps_principal: whose such tokens are, where they may make a payment or let a customer make one; else None.
-        found: what a process has made beside the relay, by its type; see ``find``.
+    """
+
+    retention: Retention
+    public_url: str | None = None
+    return_links: tuple[LinkRule, ...] = ()
+    recovery_lag_s: int = 600
+    can_apps_charge: bool = False
+    apps_principal: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnderWay:
+    """What this process is doing now, beside its requests.
+
+    Attributes:
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
@@ -52,21 +63,32 @@ class Relay(Stores, RuntimeParts):
             each, and how many wait for it.
     """
 
-    accounts: Mapping[str, Gateway]
-    clock: Clock
-    retention: Retention
-    log: FilteringBoundLogger
-    public_url: str | None = None
-    return_links: tuple[LinkRule, ...] = ()
-    recovery_lag_s: int = 600
-    can_apps_charge: bool = False
-    apps_principal: str | None = None
-    found: Mapping[type[object], object] = field(default_factory=dict)
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)
     being_worked_on: dict[tuple[str, str], dict[str, Notification]] = field(default_factory=dict)
     stand_ins: "dict[tuple[str, OneThing], tuple[OneThing, int]]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay(Stores, RuntimeParts):
+    """The stores, parts of the runtime, gateways and settings that the flows work with; made once at start.
+
+    Attributes:
+        accounts: the configured gateway accounts by name.
+        clock: tells the time.
+        settings: the settings that flows work by.
+        log: for what no answer can carry.
+        found: what a process has made beside the relay, by its type; see ``find``.
+        under_way: what this process is doing now.
+    """
+
+    accounts: Mapping[str, Gateway]
+    clock: Clock
+    settings: RelaySettings
+    log: FilteringBoundLogger
+    found: Mapping[type[object], object] = field(default_factory=dict)
+    under_way: UnderWay = field(default_factory=UnderWay)
 
     def find(self, kind: type[FoundT]) -> FoundT:
         """Gives what this process has of a type that the relay doesn't know: the stores of a part, and such things."""
@@ -84,7 +106,8 @@ class Relay(Stores, RuntimeParts):
 
     def notify_url(self, account_name: str) -> str | None:
         """Returns the address for an account's notifications; None where ``public_url`` isn't set."""
-        return None if self.public_url is None else f"{self.public_url}/{account_name}/notifications"
+        url = self.settings.public_url
+        return None if url is None else f"{url}/{account_name}/notifications"
 
     def account_of(self, name: str, merchant: str) -> Gateway | None:
         """Finds a configured account of a merchant: the one of that name if it is the merchant's, else any other.

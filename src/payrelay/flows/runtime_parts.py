@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
+from payrelay.runtime.database.parts import DatabaseParts
 from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.health.control_queries import ControlQueries
 from payrelay.runtime.held_responses import HeldResponses
 from payrelay.runtime.hooks import Hooks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.control_queries import ControlQueries
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.marks import Marks
-from payrelay.runtime.recovery.revocation_list import RevocationList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +22,7 @@ class RuntimeParts:
 
     Attributes:
         paused: knows the accounts that take no new effects.
-        lost_commits: knows whether the database may lack commits, and whether a recovery is under way.
-        marks: this process's high-water mark, and those of others.
-        revocations: lists outside the database what was taken back.
+        database: tells whether the database is the one that it was.
         read_cache: shares and keeps the gateway's answers to reads.
         dispatch: publishes, delivers and follows events.
         alerting: the alert channels.
@@ -39,9 +35,7 @@ class RuntimeParts:
     """
 
     paused: PausedAccounts
-    lost_commits: LostCommits
-    marks: Marks
-    revocations: RevocationList
+    database: DatabaseParts
     read_cache: ReadCache
     dispatch: Dispatch
     alerting: AlertChannels

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from payrelay.clock import Clock
 from payrelay.core.access.person_names import PersonNames
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
@@ -14,6 +15,7 @@ from payrelay.store.customers import Customers
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
+from payrelay.store.opened_store import OpenedStore
 from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.journal import Journal
@@ -21,10 +23,76 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessStores:
+    """Who may call, and whose something is.
+
+    Attributes:
+        credentials: keys.
+        client_tokens, signing_keys: client tokens, and the keys that sign them.
+        owners: who owns a payment, an authorization, a plan or an order.
+        principals: the names and groups of principals.
+        person_names: the names under which the requests of an identity provider's persons are stored.
+    """
+
+    credentials: Credentials
+    client_tokens: ClientTokens
+    signing_keys: SigningKeys
+    owners: Owners
+    principals: Principals
+    person_names: PersonNames
+
+
+def access_stores(store: OpenedStore, clock: Clock) -> AccessStores:
+    """Makes the stores on a database."""
+    database, rows = store.database, store.rows
+    return AccessStores(
+        credentials=Credentials(database, rows),
+        client_tokens=ClientTokens(database, rows),
+        signing_keys=SigningKeys(database, store.seal, clock),
+        owners=Owners(database, rows),
+        principals=Principals(database, rows),
+        person_names=PersonNames(store.chain.secret),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MoneyStores:
+    """What is known of payments and orders beside the operations.
+
+    Attributes:
+        known_payments: the payments that are known here.
+        orders: all that is stored of an order's money, and of one payment.
+        imported_payments: those of them that were made before Payrelay.
+        paid_again: the orders that were paid again.
+        order_searches: when each order is searched for at the gateway.
+        chargebacks: payments that a bank took back.
+    """
+
+    known_payments: KnownPayments
+    orders: Orders
+    imported_payments: ImportedPayments
+    paid_again: PaidAgain
+    order_searches: OrderSearches
+    chargebacks: Chargebacks
+
+
+def money_stores(store: OpenedStore) -> MoneyStores:
+    """Makes the stores on a database."""
+    database, rows = store.database, store.rows
+    return MoneyStores(
+        known_payments=KnownPayments(database, rows),
+        orders=Orders(rows),
+        imported_payments=ImportedPayments(database, rows),
+        paid_again=PaidAgain(database, rows),
+        order_searches=OrderSearches(database, store.chain.secret),
+        chargebacks=Chargebacks(database, rows),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,48 +102,27 @@ class Stores:
     Attributes:
         journal: operations, with their histories, calls and answers.
         resolution: the queries of the resolution.
-        known_payments: the payments that are known here.
-        orders: all that is stored of an order's money, and of one payment.
-        imported_payments: those of them that were made before Payrelay.
-        paid_again: the orders that were paid again.
-        order_searches: when each order is searched for at the gateway.
+        money: what is known of payments and orders.
         inbox: notifications.
-        chargebacks: payments that a bank took back.
         customers: stored customers.
-        person_names: the names under which the requests of an identity provider's persons are stored.
         checkouts: checkouts.
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
-        credentials: keys.
+        access: who may call, and whose something is.
         pauses: the accounts that an operator has paused.
-        client_tokens, signing_keys: client tokens, and the keys that sign them.
-        owners: who owns a payment, an authorization, a plan or an order.
-        principals: the names and groups of principals.
-        identities: the identity of the database.
         clearing: clears old data.
         acts: the history of what operators did.
     """
 
     journal: Journal
     resolution: ResolutionStore
-    known_payments: KnownPayments
-    orders: Orders
-    imported_payments: ImportedPayments
-    paid_again: PaidAgain
-    order_searches: OrderSearches
+    money: MoneyStores
     inbox: Inbox
-    chargebacks: Chargebacks
     customers: Customers
-    person_names: PersonNames
     checkouts: Checkouts
     signed_texts: SignedTexts
     subscriptions: Subscriptions
-    credentials: Credentials
+    access: AccessStores
     pauses: Pauses
-    client_tokens: ClientTokens
-    signing_keys: SigningKeys
-    owners: Owners
-    principals: Principals
-    identities: IdentityStore
     clearing: Clearing
     acts: OperatorActs

@@ -5,7 +5,6 @@ from payrelay.settings.identity import IdentitySettings
 from payrelay.settings.model import (
     KEY_IS_MISSING,
     GatewaySettings,
-    PartitionSettings,
     Settings,
     gateway_settings,
     marks_beside,
@@ -24,7 +23,6 @@ __all__ = [
     "EventSettings",
     "GatewaySettings",
     "IdentitySettings",
-    "PartitionSettings",
     "ReconciliationSettings",
     "RetentionSettings",
     "Settings",

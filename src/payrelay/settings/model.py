@@ -5,6 +5,7 @@ An account at a gateway has fields of its own, which the model of its kind of ga
 Change the fields below together with ``docs/configuration.md``; a test compares them.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -34,8 +35,6 @@ from payrelay.settings.identity import IdentitySettings
 from payrelay.settings.sections import EventSettings, ReconciliationSettings, RetentionSettings
 
 ORIGINS_MAX: Final = 100
-ADDRESSES_MAX: Final = 32
-"""Of one partition; a load balancer has one."""
 KEY_IS_MISSING: Final = "PAYRELAY_ENCRYPTION_KEY is missing; it is required with postgresql://"
 
 _POSTGRESQL: Final = "postgresql://"
@@ -110,22 +109,6 @@ def gateway_settings(value: object) -> GatewaySettings:
     return _MODELS[name].model_validate({**KINDS[name].defaults, **fields} if isinstance(value, dict) else value)
 
 
-class PartitionSettings(BaseModel):
-    """A partition: an installation with a database of its own, and the accounts that it serves."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    address: Annotated[
-        tuple[Annotated[str, AfterValidator(parse.web_address)], ...],
-        BeforeValidator(parse.parts),
-        Field(min_length=1, max_length=ADDRESSES_MAX),
-    ]
-    """Where the router reaches it: the addresses of its processes, or of its load balancer."""
-    accounts: Annotated[
-        frozenset[Annotated[str, AfterValidator(parse.gateway_name)]], BeforeValidator(parse.parts), Field(min_length=1)
-    ]
-
-
 class Settings(BaseModel):
     """All settings, made by ``read_settings``; a field has the name of its variable, in lower case."""
 
@@ -146,8 +129,9 @@ class Settings(BaseModel):
     ] = {}
     identity: IdentitySettings | None = None
     partition: Annotated[str, AfterValidator(parse.gateway_name)] | None = None
-    """The partition that this installation is; None for the router, and where there are no partitions."""
-    partitions: dict[Annotated[str, AfterValidator(parse.gateway_name)], PartitionSettings] = {}
+    """The partition that this installation is; None where the accounts are not divided."""
+    partition_map: Annotated[Mapping[str, str] | None, PlainValidator(parse.partition_map)] = None
+    """The partition of each account, from the file that the setting names."""
     repeat_window: Annotated[int, PlainValidator(parse.repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     recovery_lag: Annotated[int, PlainValidator(parse.recovery_lag_s)] = 600
@@ -228,9 +212,6 @@ def marks_beside(database: Path) -> Path:
 
 def require_serving(settings: Settings) -> None:
     """Raises SettingsError where a setting is missing or wrong that only the server needs."""
-    if settings.partitions and settings.partition is None:
-        names = ", ".join(sorted(settings.partitions))
-        raise SettingsError(f"{parse.PREFIX}PARTITION is missing: which of {names} is this installation?")
     if not settings.gateways:
         raise SettingsError(
             "no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"

@@ -9,6 +9,7 @@ import ipaddress
 import re
 import shlex
 import zoneinfo
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ from payrelay.core.moments import span_s
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
+from payrelay.settings.file_modes import require_own
 
 PREFIX: Final = "PAYRELAY_"
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
@@ -155,6 +157,35 @@ def gateway_name(name: str) -> str:
     if GATEWAY_NAME.fullmatch(name) is None:
         raise ValueError("must be a name of 1 to 32 lower-case letters, digits and hyphens")
     return name
+
+
+def partition_map(value: object) -> Mapping[str, str]:
+    """Reads the partition of each account from a map of HAProxy's: a line for each, and comments behind # in front.
+
+    Of two lines for one account HAProxy takes the first, and says nothing; here they are refused.
+    """
+    path = Path(str(value))
+    try:
+        require_own(path, "is not safe", is_secret=False)
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except SettingsError as error:
+        raise ValueError(str(error)) from None
+    except OSError as error:
+        raise ValueError(f"names a file that can't be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ValueError("names a file that is not text") from None
+    partition_of: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        match [] if line.startswith("#") else line.split():
+            case []:
+                pass
+            case [account, partition] if GATEWAY_NAME.fullmatch(account) and GATEWAY_NAME.fullmatch(partition):
+                if account in partition_of:
+                    raise ValueError(f"has the account {account} twice: {partition_of[account]}, {partition}")
+                partition_of[account] = partition
+            case _:
+                raise ValueError(f"has something else in line {number} than an account and its partition")
+    return partition_of
 
 
 def timezone(name: str) -> str:

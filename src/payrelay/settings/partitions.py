@@ -7,6 +7,7 @@ Rules:
 3. An installation serves the accounts of its own partition, whatever else its settings name: one file may serve all.
 """
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from payrelay.errors import SettingsError
@@ -18,21 +19,22 @@ from payrelay.settings.parse import PREFIX
 
 def of_this_partition(settings: Settings) -> Settings:
     """Gives the settings with the accounts of this installation alone; raises SettingsError where a rule is broken."""
-    if not settings.partitions:
-        if settings.partition is not None:
-            raise SettingsError(f"{PREFIX}PARTITION is set, and no {PREFIX}PARTITIONS__…__ACCOUNTS")
+    name, partition_of = settings.partition, settings.partition_map
+    if name is None and partition_of is None:
         return settings
-    partition_of = _divided(settings)
+    if name is None or partition_of is None:
+        raise SettingsError(f"{PREFIX}PARTITION and {PREFIX}PARTITION_MAP are set together or not at all")
+    for account in sorted(settings.gateways.keys() - partition_of.keys()):
+        raise SettingsError(f"the account {account} is in no partition of {PREFIX}PARTITION_MAP")
     _require_merchants_whole(settings, partition_of)
-    if settings.partition is None:
-        return settings
-    if settings.partition not in settings.partitions:
-        raise SettingsError(f"{PREFIX}PARTITION names {settings.partition}, and no partition has that name")
-    own = {name: each for name, each in settings.gateways.items() if partition_of[name] == settings.partition}
-    for name in sorted(settings.partitions[settings.partition].accounts - own.keys()):
-        raise SettingsError(f"partition {settings.partition} has the account {name}, but no gateway has that name")
-    others = partition_of.keys() - own.keys()
-    return settings.model_copy(update={"gateways": own, "identity": _without(settings.identity, others)})
+    own = {account for account, partition in partition_of.items() if partition == name}
+    if not own:
+        raise SettingsError(f"{PREFIX}PARTITION names {name}, which has no account in {PREFIX}PARTITION_MAP")
+    for account in sorted(own - settings.gateways.keys()):
+        raise SettingsError(f"partition {name} has the account {account}, but no gateway has that name")
+    gateways = {account: settings.gateways[account] for account in settings.gateways if account in own}
+    identity = _without(settings.identity, partition_of.keys() - own)
+    return settings.model_copy(update={"gateways": gateways, "identity": identity})
 
 
 def _without(identity: IdentitySettings | None, others: AbstractSet[str]) -> IdentitySettings | None:
@@ -44,20 +46,7 @@ def _without(identity: IdentitySettings | None, others: AbstractSet[str]) -> Ide
     return identity.model_copy(update={"accounts": left}) if left else None
 
 
-def _divided(settings: Settings) -> dict[str, str]:
-    """Gives the partition of each account."""
-    partition_of: dict[str, str] = {}
-    for partition, each in sorted(settings.partitions.items()):
-        for account in sorted(each.accounts):
-            if account in partition_of:
-                raise SettingsError(f"the account {account} is in two partitions: {partition_of[account]}, {partition}")
-            partition_of[account] = partition
-    for account in sorted(settings.gateways.keys() - partition_of.keys()):
-        raise SettingsError(f"the account {account} is in no partition")
-    return partition_of
-
-
-def _require_merchants_whole(settings: Settings, partition_of: dict[str, str]) -> None:
+def _require_merchants_whole(settings: Settings, partition_of: Mapping[str, str]) -> None:
     first: dict[str, str] = {}
     for account, gateway in sorted(settings.gateways.items()):
         known = first.setdefault(_merchant_of(account, gateway), account)

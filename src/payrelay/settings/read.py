@@ -46,10 +46,9 @@ _GATEWAYS: Final = "gateways"
 _EVENTS: Final = "events"
 _IDENTITY: Final = "identity"
 _CONSOLE: Final = "console"
-_PARTITIONS: Final = "partitions"
 _RETENTION: Final = "retention"
 _RECONCILIATION: Final = "reconciliation"
-_NESTED: Final = {_GATEWAYS, _EVENTS, _IDENTITY, _PARTITIONS, _RETENTION, _CONSOLE, _RECONCILIATION}
+_NESTED: Final = {_GATEWAYS, _EVENTS, _IDENTITY, _RETENTION, _CONSOLE, _RECONCILIATION}
 
 _Tree = dict[str, object]
 
@@ -94,7 +93,7 @@ def _require_known(variables: Mapping[str, str]) -> None:
     """Raises SettingsError for a variable that can't be a setting; fields of a gateway are checked with its values."""
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
-        is_gateway = first in {_GATEWAYS, _PARTITIONS} and len(rest) == 2  # noqa: PLR2004  a name and a field
+        is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
         has_fields = first in {_EVENTS, _IDENTITY, _RETENTION, _CONSOLE, _RECONCILIATION} and len(rest) == 1
         is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - _NESTED and not rest
         if not (is_gateway or has_fields or is_plain):

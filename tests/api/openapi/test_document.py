@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from tests.api.fakes import Caller
 
 from payrelay.api.openapi.document import describe_api
-from payrelay.api.openapi.examples import ANSWERS, REQUESTS
-from payrelay.api.openapi.schemas import DATA, name_of
+from payrelay.api.openapi.examples import ANSWERS, FAILURE_EXAMPLES, REQUESTS
+from payrelay.api.openapi.schemas import name_of
 from payrelay.api.requests.body import parse_body
 from payrelay.api.requests.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.requests.route import ALWAYS, Route
@@ -74,24 +75,32 @@ def test_what_is_not_final_has_a_type_of_its_own() -> None:
         assert fitting == ["202" if MEANINGS[code].http_status == 202 else "402"]
 
 
-@pytest.mark.parametrize(("name", "answer"), ANSWERS.items())
-def test_the_answers_shown_fit_their_schemas(name: str, answer: tuple[str, object]) -> None:
-    """What the docs show is what the docs say."""
-    assert accepts(DATA[name], answer[1])
+def shown(value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:  # noqa: ANN401 - any part of the description
+    """Gives every example of the description, with the schema beside it."""
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from shown(each)
+    if isinstance(value, dict) and "schema" in value:
+        if "example" in value:
+            yield value["example"], value["schema"]
+        for example in value.get("examples", {}).values():
+            named = example.get("$ref", "").rpartition("/")[2]
+            yield (DOCUMENT["components"]["examples"][named] if named else example)["value"], value["schema"]
 
 
-@pytest.mark.parametrize("name", REQUESTS)
-def test_the_requests_shown_fit_their_schemas(name: str) -> None:
-    """The examples of bodies fit their schemas as well."""
-    (route,) = (route for route in ROUTES if route.name == name)
-    media = described(route)["requestBody"]["content"]["application/json"]
-    assert all(accepts(media["schema"], example["value"]) for example in media["examples"].values())
+def test_every_example_fits_its_schema() -> None:
+    """What the docs show is what the docs say: of requests, successes, failures and ids in addresses."""
+    examples = [*shown(DOCUMENT["paths"])]
+    assert [(example, schema) for example, schema in examples if not accepts(schema, example)] == []
+    values = [example for example, _ in examples]
+    written = [*ANSWERS.values(), *(each["value"] for each in FAILURE_EXAMPLES.values())]
+    written += [each["value"] for of_route in REQUESTS.values() for each in of_route.values()]
+    assert [each for each in written if each not in values] == []
 
 
-CHARGE = REQUESTS["charge"]["payment"][1]
+CHARGE = REQUESTS["charge"]["payment"]["value"]
 ODD: st.SearchStrategy[object] = st.sampled_from(
     ["", "x" * 256, "x" * 1001, "a\0", "LKR", "lkr", "http://a.lk", "http://", "AUTHORIZE", "12", "100.50", "0.00",
-     0, -1, 1, 10**12, 0.5, 3.25, 10**19, True, None, [], [{}], {}, [CHARGE["itemList"][0]]],  # type: ignore[index]
+     0, -1, 1, 10**12, 0.5, 3.25, 10**19, True, None, [], [{}], {}, [CHARGE["itemList"][0]]],
 )  # fmt: skip
 
 
@@ -112,7 +121,7 @@ def test_schema_and_check_agree(kind: type[ChargeBody], data: st.DataObject) -> 
     Left out are only numbers with an exponent or a third decimal, which JSON Schema can't say.
     """
     route = next(route for route in ROUTES if route.body is kind)
-    examples = [example for _, example in REQUESTS[route.name].values()]
+    examples = [shown["value"] for shown in REQUESTS[route.name].values()]
     names = [*kind.__struct_fields__, "unknown"]
     body = dict(data.draw(st.sampled_from(examples)))
     for name in data.draw(st.sets(st.sampled_from(names), max_size=2)):
@@ -173,13 +182,6 @@ def test_every_reference_leads_somewhere() -> None:
     for kind in ("schemas", "headers"):
         named = {piece.split('"')[0] for piece in text.split(f"#/components/{kind}/")[1:]}
         assert named == set(DOCUMENT["components"][kind])
-
-
-@every_route()
-def test_the_ids_shown_fit_their_schemas(route: Route) -> None:
-    """An example that isn't an id would be tried, and answered with 404."""
-    shown = [each for each in described(route)["parameters"] if "example" in each]
-    assert all(accepts(each["schema"], each["example"]) for each in shown)
 
 
 async def test_it_is_served_as_it_is_made(call: Caller) -> None:

@@ -35,7 +35,9 @@ async def test_ready_tries_a_write(call: Caller, keyring: Keyring, clock: Movabl
 
 async def test_a_database_that_is_behind_is_said_and_still_serves(call: Caller, context: ApiContext) -> None:
     """A load balancer that took every process away would take the reads and repeats with them."""
-    context.relay.lost_commits.fall_behind(1, "it lacks what a process was told of: operation op_1 in version 2")
+    context.relay.database.lost_commits.fall_behind(
+        1, "it lacks what a process was told of: operation op_1 in version 2"
+    )
     reply = await call("GET", "/health/ready", headers=NOBODY)
     metrics = (await call("GET", "/metrics", headers=NOBODY)).body.decode()
 

@@ -17,7 +17,7 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan, PostalAdd
 from payrelay.errors import Code, Refusal
 
 DOCUMENT: dict[str, Any] = json.loads(describe_api(ROUTES, {"gateway": "sandbox"}))
-EXAMPLES: dict[str, dict[str, Any]] = {name: body for name, (_, body) in REQUESTS["openCheckout"].items()}
+EXAMPLES: dict[str, dict[str, Any]] = {name: shown["value"] for name, shown in REQUESTS["openCheckout"].items()}
 PAYMENT, PLAN = EXAMPLES["payment"], EXAMPLES["recurring"]
 
 

@@ -42,8 +42,11 @@ async def test_the_rules_between_members_are_those_of_the_document(tmp_path: Pat
     world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
     world.relay = replace(
         world.relay,
-        client_tokens=ClientTokens(world.database, world.relay.checkouts.rows),
-        signing_keys=SigningKeys(world.database, SEAL, world.clock),
+        access=replace(
+            world.relay.access,
+            client_tokens=ClientTokens(world.database, world.relay.checkouts.rows),
+            signing_keys=SigningKeys(world.database, SEAL, world.clock),
+        ),
     )
     ODD["customer_id"] = [(await approved_in(world)).id, None]
     chance, taken = Random(1), 0  # noqa: S311 - the same bodies at each run

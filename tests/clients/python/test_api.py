@@ -20,8 +20,8 @@ from payrelay.flows.checkouts import show_checkout
 from payrelay.flows.customers import show_customer
 from payrelay.flows.events import event_views, manage_endpoints
 from payrelay.flows.payments import operation_views
-from payrelay.flows.recovery import acknowledge
 from payrelay.flows.subscriptions import show_subscription_states
+from payrelay.recovery.flows import acknowledge
 from payrelay_client import Buyer, Payrelay, models
 from payrelay_client._sync.checkouts import Checkouts
 from payrelay_client._sync.client_tokens import ClientTokens

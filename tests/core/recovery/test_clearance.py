@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Effect, Refund, RetrySubscription, Void
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow, wait_until_shown_ms
 from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.payments.operation import Kind
-from payrelay.core.recovery.clearance import Clearance, Step, clearance_of, wait_until_shown_ms
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
+from payrelay.recovery.rules.clearance import Clearance, Step, clearance_of
 
 SHOWN_AFTER_MS: Final = 640_000
 LOST: Final = LostWindow(since_ms=1_000, until_ms=2_000)

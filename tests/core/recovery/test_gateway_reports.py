@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.payments.payment import PaymentStatus
-from payrelay.core.recovery.gateway_reports import (
+from payrelay.recovery.rules.gateway_reports import (
     BYTES_MAX,
     COLUMNS,
     PAYMENTS_MAX,

@@ -1,4 +1,4 @@
-from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
+from payrelay.core.operators.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 
 
 def test_each_decision_says_what_it_does() -> None:

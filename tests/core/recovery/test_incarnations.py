@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from payrelay.core.recovery.incarnations import (
+from payrelay.core.database.incarnations import (
+    MOVED,
     Beginning,
     DatabaseIdentity,
     Incarnation,
@@ -55,3 +56,13 @@ def test_a_reading_that_lacks_something_is_another_database_until_a_recovery_beg
 ) -> None:
     """An address that moved to another server may show itself here first; a recovery accounts for what is lost."""
     assert (is_recovered_since(before, now), lost_since(before, now)) == (is_recovered, lost)
+
+
+def test_an_incarnation_is_behind_in_all_tables_but_those_in_which_it_began() -> None:
+    """A dump takes along what the database is, and nothing of where it was."""
+    here = identity(FIRST, msgspec.structs.replace(COPIED, place="here"))
+    there = here.in_place("there")
+
+    assert here.in_place("here") == here
+    assert (there.current.is_moved, there.current.behind, here.current.is_moved) == (True, MOVED, False)
+    assert there.incarnations[:-1] == here.incarnations[:-1]

@@ -9,11 +9,11 @@ from tests import samples
 
 from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.calls import Charge
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
-from payrelay.core.recovery.lost_effects import (
+from payrelay.recovery.rules.lost_effects import (
     LookResult,
     began_before_loss,
     doubted,

@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.lost_ids import CLOCKS_MS, may_be_lost, may_lack_a_change, tries_lost_since_ms
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.lost_ids import CLOCKS_MS, may_be_lost, may_lack_a_change, tries_lost_since_ms
 
 SINCE_MS: Final = 1_700_000_000_000
 UNTIL_MS: Final = SINCE_MS + 60_000

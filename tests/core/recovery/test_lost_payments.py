@@ -6,10 +6,10 @@ from tests.flows.world import CREDENTIAL
 from tests.samples import PAYMENT
 
 from payrelay.core.access.credential import Scope
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.lost_payments import (
+from payrelay.recovery.rules.lost_payments import (
     first_lost_ms,
     may_be_of_lost_charge,
     may_have_made_payments,

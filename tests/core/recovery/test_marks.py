@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.marks import (
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.marks import (
     LOST_TOLERANCE_MS,
     MARK_PURPOSE,
     OPERATIONS_MAX,
@@ -28,6 +27,7 @@ from payrelay.core.recovery.marks import (
     standing_of,
     written_mark,
 )
+from payrelay.core.keyed_digest import DigestKey
 
 KEY: Final = DigestKey(b"c" * 32, MARK_PURPOSE)
 OTHER_KEY: Final = DigestKey(b"d" * 32, MARK_PURPOSE)
@@ -224,3 +224,25 @@ def test_commits_may_be_lost_from_the_newest_one_on_that_is_there() -> None:
     """The clock that dated it may have been wrong; where nothing is there, nobody can tell."""
     assert lost_since_ms(1_000_000) == 1_000_000 - LOST_TOLERANCE_MS
     assert lost_since_ms(None) is None
+
+
+@pytest.mark.parametrize(
+    ("copied", "marked", "told", "since"),
+    [
+        (None, None, None, None),
+        (50, None, None, 50),
+        (50, None, 70, 70),
+        (50, 40, 70, 40),
+        (None, 40, 30, 30),
+        (None, 40, None, 40),
+        (None, None, 70, 70),
+    ],
+)
+def test_an_operators_word_goes_before_a_copys_and_hides_nothing_that_marks_name(
+    copied: int | None, marked: int | None, told: int | None, since: int | None
+) -> None:
+    """Whoever types too late a time would have requests carried out again that a mark shows to be lost."""
+    shown = MarksShown(
+        read=0, newest_at_ms=None, missing=(), foreign=(), unusable=(), lost_since_ms=marked, copied_since_ms=copied
+    )
+    assert shown.since_ms(told) == since

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.positions import RANGE, before_first, incarnation_of, lost_after
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.events.positions import RANGE, before_first, incarnation_of, lost_after
 
 LOST: Final = LostWindow(since_ms=10, until_ms=20)
 FIRST: Final = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0)

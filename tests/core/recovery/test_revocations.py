@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from payrelay.core.access.revocations import PURPOSE, Revocation, RevocationKind, line_of, revocation_of
 from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.recovery.revocations import PURPOSE, Revocation, RevocationKind, line_of, revocation_of
 
 KEY: Final = DigestKey(b"s" * 32, PURPOSE)
 REVOKED: Final = Revocation(kind=RevocationKind.CLIENT_TOKENS, at_ms=7, principal="shop", customer_id="cus_1")

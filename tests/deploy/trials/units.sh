@@ -29,7 +29,7 @@ rm -rf "$root"
 mkdir "$root"
 tar -xf "$folder/machine.tar" -C "$root" --exclude='./dev/*'
 mkdir "$root/root/payrelay"
-git ls-files --cached --others --exclude-standard deploy requirements src pyproject.toml hatch_build.py README.md LICENSE docs | tar -cf - -T - | tar -xf - -C "$root/root/payrelay"
+git ls-files --cached --others --exclude-standard deploy requirements src tools pyproject.toml hatch_build.py README.md LICENSE docs | tar -cf - -T - | tar -xf - -C "$root/root/payrelay"
 
 say "the program, installed while there is a network"
 mirrors=()
@@ -130,19 +130,4 @@ inside cp -a /opt/payrelay-0.1.0 /opt/payrelay-0.2.0
 } >"$root/root/upgrade.sh"
 inside bash /root/upgrade.sh || fail "the page of the upgrade"
 inside systemctl is-active --quiet payrelay@1 payrelay@2 payrelay@3 || fail "a process does not run after the upgrade"
-say "the router"
-cat >"$root/root/router.sh" <<'END'
-set -eu
-cd /root/payrelay
-install -m 0644 deploy/systemd/payrelay-router.env /etc/payrelay/router.env
-cat >>/etc/payrelay/router.env <<ENV
-PAYRELAY_PARTITIONS__EAST__ADDRESS=http://127.0.0.1:8081,http://127.0.0.1:8082,http://127.0.0.1:8083
-PAYRELAY_PARTITIONS__EAST__ACCOUNTS=gateway
-ENV
-systemctl start payrelay-router
-/opt/payrelay/bin/payrelay health --port 8090 --wait 30
-key=$(payrelay-admin keys create --name routed)
-curl --silent --fail -H "Authorization: Bearer $key" http://127.0.0.1:8090/gateway/api/subscriptions >/dev/null
-END
-inside bash /root/router.sh || fail "the router"
 say "done"

@@ -30,7 +30,10 @@ async def test_no_token_is_given_for_a_customer_that_is_removed_meanwhile(world:
     tokens = Overtaken(world.database, world.relay.checkouts.rows)
     tokens.world = world
     world.relay = replace(
-        world.relay, client_tokens=tokens, signing_keys=SigningKeys(world.database, SEAL, world.clock)
+        world.relay,
+        access=replace(
+            world.relay.access, client_tokens=tokens, signing_keys=SigningKeys(world.database, SEAL, world.clock)
+        ),
     )
     customer = await approved_in(world)
     with pytest.raises(Refusal) as refused:
@@ -74,7 +77,9 @@ async def test_a_token_names_a_currency_in_which_it_can_pay(
         recurrence="1 Month" if is_plan else None,
         duration="1 Year" if is_plan else None,
     )
-    relay = replace(world.relay, signing_keys=SigningKeys(world.database, SEAL, world.clock))
+    relay = replace(
+        world.relay, access=replace(world.relay.access, signing_keys=SigningKeys(world.database, SEAL, world.clock))
+    )
     request = asked(scopes=frozenset(Scope))
     if is_issued:
         assert (await issue_client_token(relay, request, wanted)).http_status == 200

@@ -36,7 +36,7 @@ LISTED: Final = Reading(code=None, msg="Found", raw_data=b'[{"subscription_id":4
 async def several(losing: Losing) -> Losing:
     """Gives a relay of an account for which two principals have a key."""
     for credential in (CREDENTIAL, OTHER):
-        await losing.world.relay.credentials.add(credential)
+        await losing.world.relay.access.credentials.add(credential)
     return losing
 
 
@@ -61,7 +61,7 @@ async def test_what_has_no_known_owner_is_reserved_while_a_recovery_lasts(severa
 
 async def test_it_is_reserved_before_an_operator_has_begun_the_recovery(several: Losing) -> None:
     """The database is behind, and nobody knows yet since when."""
-    several.world.relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    several.world.relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
     assert await is_refused(several, SUBJECTS[0]) is Code.UNAVAILABLE
 
 
@@ -78,7 +78,7 @@ async def test_who_may_act_for_all_that_can_have_made_it_is_served(several: Losi
     scopes = CREDENTIAL.scopes | {Scope.ANY_PRINCIPAL}
     assert await is_refused(several, SUBJECTS[0], scopes=scopes) is None
     names = [CREDENTIAL.principal, OTHER.principal]
-    await several.world.relay.principals.put_into_group("ours", names, now_ms=START_MS)
+    await several.world.relay.access.principals.put_into_group("ours", names, now_ms=START_MS)
     assert await is_refused(several, SUBJECTS[0]) is None
 
 
@@ -92,7 +92,7 @@ async def test_who_may_act_for_all_that_can_have_made_it_is_served(several: Losi
 async def test_who_is_alone_made_all_of_it(losing: Losing, changes: dict[str, object]) -> None:
     """A key that reads, or that is for another account, makes nobody else wait for an operator."""
     for credential in (CREDENTIAL, msgspec.structs.replace(OTHER, **changes)):
-        await losing.world.relay.credentials.add(credential)
+        await losing.world.relay.access.credentials.add(credential)
     losing.lose()
     assert await is_refused(losing, SUBJECTS[0]) is None
 
@@ -100,11 +100,11 @@ async def test_who_is_alone_made_all_of_it(losing: Losing, changes: dict[str, ob
 async def test_apps_of_an_identity_provider_may_have_made_it(losing: Losing) -> None:
     """Their principal may have no key here. Where it is the shop's own, nobody else is left."""
     relay = losing.world.relay
-    await relay.credentials.add(CREDENTIAL)
+    await relay.access.credentials.add(CREDENTIAL)
     losing.lose()
-    losing.world.relay = replace(relay, apps_principal=CREDENTIAL.principal)
+    losing.world.relay = replace(relay, settings=replace(relay.settings, apps_principal=CREDENTIAL.principal))
     assert await is_refused(losing, SUBJECTS[0]) is None
-    losing.world.relay = replace(relay, apps_principal="apps")
+    losing.world.relay = replace(relay, settings=replace(relay.settings, apps_principal="apps"))
     assert await is_refused(losing, SUBJECTS[0]) is Code.UNAVAILABLE
 
 

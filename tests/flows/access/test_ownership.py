@@ -65,7 +65,8 @@ class MeetingOwners(Owners):
 def meeting(world: World, relay: Relay | None = None, **deeds: Deed) -> Relay:
     """Gives a relay in which something happens after the n-th look for an order's owners: ``after_1`` and so on."""
     numbered = {int(name.removeprefix("after_")): deed for name, deed in deeds.items()}
-    return replace(relay or world.relay, owners=MeetingOwners(world, numbered))
+    relay = relay or world.relay
+    return replace(relay, access=replace(relay.access, owners=MeetingOwners(world, numbered)))
 
 
 def charged_by(world: World, principal: str) -> Deed:
@@ -162,7 +163,7 @@ async def test_foreign_reads_at_the_same_time_are_one_call(world: World) -> None
         assert {(each.http_status, each.body.partition(b"request_id")[0]) for each in answers} == {
             (404, answers[0].body.partition(b"request_id")[0])
         }
-    assert world.relay.stand_ins == {}
+    assert world.relay.under_way.stand_ins == {}
 
 
 @pytest.mark.parametrize("state", sorted(OPEN_STATES))

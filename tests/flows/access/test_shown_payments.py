@@ -96,7 +96,7 @@ class Known:
     async def imported(self) -> None:
         """Imports a payment."""
         row = msgspec.structs.replace(IMPORTED, merchant=self.world.account.merchant, payment_id="320")
-        await self.world.relay.imported_payments.take([row], is_dry=False)
+        await self.world.relay.money.imported_payments.take([row], is_dry=False)
 
     async def installment(self, payment_id: str = "320", *, principal: str | None = "shop") -> None:
         """Notes a paid installment of plan 420, which no page of ours began."""
@@ -179,7 +179,7 @@ async def test_what_is_known_is_read_only_where_something_may_be_missing(
     """The usual list shows all: then the owners tell so, which are read in any case."""
     await Known(world).charge()
     counting = CountingPayments(world.database, world.relay.checkouts.rows)
-    world.relay = replace(world.relay, known_payments=counting)
+    world.relay = replace(world.relay, money=replace(world.relay.money, known_payments=counting))
     world.account.readings.append(reading)
     await retrieved(world)
 

@@ -9,13 +9,13 @@ from tests.databases import sqlite_url
 
 from payrelay.backups.flows.copy_database import copied_identity
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnusable
-from payrelay.flows.in_place import require_in_place
-from payrelay.flows.recovery.begin_recovery import begin_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
+from payrelay.flows.database.in_place import require_in_place
 from payrelay.store import open_database
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.upgrades.begin import begin_store
 
 SEAL: Final = Seal((b"1" * 32,))

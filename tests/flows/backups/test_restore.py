@@ -13,8 +13,8 @@ from payrelay.backups.flows.noted_anchors import noted_in
 from payrelay.backups.flows.restore import Restored, RestoreOrder, RestorePlace, restore
 from payrelay.backups.store.manifest import MANIFEST, read_backup
 from payrelay.clock import Clock
+from payrelay.core.database.marks import MarksShown, Missing
 from payrelay.core.moments import moment_of, rfc3339
-from payrelay.core.recovery.marks import MarksShown, Missing
 from payrelay.errors import StoreUnusable
 from payrelay.flows.audit.audit import Phase
 from payrelay.store import open_database
@@ -48,7 +48,7 @@ async def restored(url: str, folder: Path, marks: MarksShown | None) -> Restored
     def progress(_phase: Phase, _done: int, _total: int) -> None:
         """Tells nobody."""
 
-    place = RestorePlace(url, lambda: SEAL, {}, None, look)
+    place = RestorePlace(url, lambda: SEAL, None, look)
     order = RestoreOrder(folder, "payrelay.db", accepts_findings=False, operator="nimal", note="")
     return await restore(place, order, Clock(), lambda *_: None, progress)
 
@@ -94,7 +94,7 @@ async def test_a_copy_without_its_key_check_is_refused(url: str, tmp_path: Path)
     order = RestoreOrder(tmp_path / "backup", "payrelay.db", accepts_findings=False, operator="nimal", note="")
 
     with pytest.raises(StoreUnusable, match="is not the key that this database was sealed with"):
-        await restore(RestorePlace(url, lambda: other, {}, None), order, Clock(), lambda *_: None, lambda *_: None)
+        await restore(RestorePlace(url, lambda: other, None), order, Clock(), lambda *_: None, lambda *_: None)
 
 
 def test_a_line_that_was_cut_off_is_no_anchor(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
     """Whoever sets it up reads what to set."""
     relay = hosting(world)
     with pytest.raises(Refusal, match="PAYRELAY_PUBLIC_URL") as refused:
-        await open_checkout(replace(relay, public_url=None), asked(), new())
+        await open_checkout(replace(relay, settings=replace(relay.settings, public_url=None)), asked(), new())
     assert refused.value.code is Code.NOT_CONFIGURED
     world.account.signer = None
     with pytest.raises(Refusal, match=r"PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_ID and .*__MERCHANT_SECRET"):

@@ -192,7 +192,7 @@ async def _chargeback(desk: Desk, order_id: str, text: str) -> None:
         notification_id=id_at("ntf", at),
         noted_at_ms=at + 10_000,
     )
-    assert await relay.chargebacks.keep(chargeback, event)
+    assert await relay.money.chargebacks.keep(chargeback, event)
 
 
 async def _told(desk: Desk, text: str, at_ms: int) -> None:

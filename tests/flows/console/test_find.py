@@ -58,7 +58,7 @@ async def test_whatever_is_named_leads_to_it(desk: Desk, text: str, nouns: set[s
 
 async def test_a_persons_operation_is_found_by_the_name_and_the_apps_key(desk: Desk) -> None:
     """It is stored under a digest, which nobody at the desk can make; a shop has the name and the key in its books."""
-    key = desk.cases.relay.person_names.key_as_stored("reference/anna%40example.org/pay")
+    key = desk.cases.relay.access.person_names.key_as_stored("reference/anna%40example.org/pay")
     await operation(desk, 1, at_ms=START_MS, idempotency_key=key, claim=f"key/{key}")
 
     assert [hit.found_by for hit in (await looked_up(desk, text="reference/anna%40example.org/pay")).hits] == [

@@ -1,15 +1,11 @@
 """Taking over what a shop had before: each item once, nobody else's, and nothing that Payrelay may have made."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
-from pathlib import Path
 
 import msgspec
 import pytest
 from tests.flows.world import CHARGE, START_MS, Crash, World, asked, outcome_of
-from tests.laravel_shop import APP_KEY_TEXT, encrypted, mysql_dump, payment, subscription, write_sqlite
 from tests.samples import PAYMENT
 
 from payrelay.core.outcomes import Evidence, OutcomeKind
@@ -32,10 +28,7 @@ from payrelay.imports.flows.import_existing import (
     ImportScope,
     import_existing,
 )
-from payrelay.imports.flows.sources import ImportSource
-from payrelay.imports.rules.items import CardItem, ImportUnreadableError, Item, NoItem, PaymentItem, PlanItem
-from payrelay.imports.rules.laravel_secrets import AppKeys
-from payrelay.imports.store.laravel_sqlite import ROW_BYTES_MAX
+from payrelay.imports.rules.items import CardItem, Item, NoItem, PaymentItem, PlanItem
 from payrelay.store.imports.payments import CONTRADICTS, MAY_BE_OURS
 
 HOUR_MS = 3_600_000
@@ -147,7 +140,7 @@ async def test_two_imports_at_once_double_nothing(world: World) -> None:
     both = await asyncio.gather(imported(world, *ALL), imported(world, *ALL))
 
     assert all(each.of(ImportVerdict.REFUSED) == {"lines": 1} for each, _ in both)
-    assert len(await world.relay.imported_payments.of_order(world.account.merchant, "A-1")) == 1
+    assert len(await world.relay.money.imported_payments.of_order(world.account.merchant, "A-1")) == 1
     customers = {each.customer_id for _, told in both for each in told if each.customer_id is not None}
     assert len(customers) == 1
 
@@ -243,7 +236,7 @@ async def test_a_payment_that_was_refused_gets_no_owner_by_its_subscription(worl
     stolen = msgspec.structs.replace(PAID_PLAN, order_id="S-2", subscription_id="44")
     await imported(world, stolen)
 
-    owners = await world.relay.owners.of_payment(world.account.merchant, INSTALLMENT.payment_id)
+    owners = await world.relay.access.owners.of_payment(world.account.merchant, INSTALLMENT.payment_id)
     assert owners == {"rival"}
 
 
@@ -280,64 +273,3 @@ async def test_the_history_of_operators_tells_who_imported_what(world: World) ->
         ),
         ("ada", "gateway/shop", "shop.csv: begun"),
     ]
-
-
-ROWS = [payment(1), payment(2, customer_token="59AFEE022CC69CA39D325E1B59130862")]
-PLANS = [subscription(1, payhere_subscription_id="420075000001")]
-
-
-def source_of(place: str | Path, *keys: str) -> ImportSource:
-    """Gives a source, and the keys that open it."""
-    return ImportSource(place=str(place), keys=AppKeys([Secret(key) for key in keys]), is_merchant=lambda _: True)
-
-
-async def kinds_in(source: ImportSource) -> list[str]:
-    """Gives the kinds of the items of a source."""
-    return sorted([type(item).__name__ async for item in source.items()])
-
-
-EXPECTED = ["CardItem", "PaymentItem", "PaymentItem", "PlanItem"]
-
-
-async def test_every_kind_of_file_is_known_by_its_beginning(tmp_path: Path) -> None:
-    """Whatever it is called."""
-    sqlite, dump, table = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"
-    write_sqlite(sqlite, [encrypted(row) for row in ROWS], PLANS)
-    dump.write_text(mysql_dump(ROWS, PLANS))
-    table.write_text("\ufeffpayment_id,order_id,amount,currency\n1,A,5,LKR\n")
-
-    assert await kinds_in(source_of(sqlite, APP_KEY_TEXT)) == EXPECTED
-    assert await kinds_in(source_of(dump)) == EXPECTED
-    assert await kinds_in(source_of(table)) == ["PaymentItem"]
-    assert len(source_of(table).digest or "") == 64
-
-
-async def test_a_row_of_an_sqlite_file_does_not_fill_the_memory(tmp_path: Path) -> None:
-    """Such a file may have values of a gigabyte."""
-    path = tmp_path / "shop.sqlite"
-    write_sqlite(path, ROWS)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE payhere_payments SET order_id = zeroblob(?)", (ROW_BYTES_MAX,))
-
-    with pytest.raises(ImportUnreadableError, match="too big"):
-        await kinds_in(source_of(path, APP_KEY_TEXT))
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ("payment_id\n".encode("utf-16"), "isn't UTF-8"),
-        (b"\0\0\0", "isn't UTF-8"),
-        (b"SQLite format 3\0" + b"x" * 100, "not a database"),
-        (b"-- PostgreSQL database dump\n", "postgresql://"),
-        (b"CREATE TABLE x (id int);", "no table of laravel-payhere"),
-        (b"payment_id\n" + b"9" * 200_000, "line 2 has more than"),
-    ],
-)
-async def test_what_is_no_file_of_ours_is_unreadable(tmp_path: Path, content: bytes, why: str) -> None:
-    """With a sentence that says what it is."""
-    path = tmp_path / "file"
-    path.write_bytes(content)
-
-    with pytest.raises(ImportUnreadableError, match=why):
-        await kinds_in(source_of(path))

@@ -95,7 +95,7 @@ async def test_everybody_is_told_what_was_charged_back(
     operation = await world.world.operation()
     [shown] = await chargebacks_of(world.relay, operation.id)
     assert bytes(shown.amount).decode() == amount
-    [kept] = await world.relay.chargebacks.of_operation(operation.id)
+    [kept] = await world.relay.money.chargebacks.of_operation(operation.id)
     assert kept.charged_back_minor == amount_minor == (await balance(world)).charged_back_minor
     assert money_text(amount_minor, "LKR") in of_chargeback(kept, is_won=False).text
 

@@ -27,7 +27,7 @@ async def pages(world: InboxWorld, kind: CheckoutKind = CheckoutKind.PAYMENT) ->
 
 async def group(world: InboxWorld) -> None:
     """Says that both are one shop's."""
-    await world.relay.principals.put_into_group("one", ["shop", "kiosk"], now_ms=world.clock.now_ms())
+    await world.relay.access.principals.put_into_group("one", ["shop", "kiosk"], now_ms=world.clock.now_ms())
 
 
 @pytest.mark.parametrize("kind", CheckoutKind)

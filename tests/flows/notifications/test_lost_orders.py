@@ -13,6 +13,7 @@ from tests.flows.world import CREDENTIAL
 from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.notifications.notification import (
     LOST_WAITS_FOR_MS,
     NotificationReason,
@@ -20,8 +21,7 @@ from payrelay.core.notifications.notification import (
     needs_operator,
 )
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 
 
 @pytest.fixture
@@ -47,7 +47,10 @@ class Recovering:
             lost=LostWindow(since_ms=now_ms - 60_000, until_ms=now_ms),
             acknowledged=acknowledged,
         )
-        world.relay = replace(world.relay, lost_commits=LostCommits(self.read, world.clock, world.relay.log))
+        world.relay = replace(
+            world.relay,
+            database=replace(world.relay.database, lost_commits=LostCommits(self.read, world.clock, world.relay.log)),
+        )
 
     async def read(self) -> DatabaseIdentity:
         """Reads it."""
@@ -106,7 +109,7 @@ async def test_a_payment_of_the_lost_time_is_a_checkouts_where_no_charge_can_hav
 ) -> None:
     """A charge of the order has the same signature, amount and text, and its row is lost: the shop has its answer."""
     await world.open_checkout()
-    await world.relay.credentials.add(msgspec.structs.replace(CREDENTIAL, scopes=frozenset(scopes)))
+    await world.relay.access.credentials.add(msgspec.structs.replace(CREDENTIAL, scopes=frozenset(scopes)))
     world.clock.passed_ms += 1_000
     Recovering(world)
     world.account.payments.append(payment_of())
@@ -117,7 +120,7 @@ async def test_a_payment_of_the_lost_time_is_a_checkouts_where_no_charge_can_hav
 async def test_a_payment_from_after_the_lost_time_is_its_checkouts_as_ever(world: InboxWorld) -> None:
     """All that was charged since then is in the database."""
     await world.open_checkout()
-    await world.relay.credentials.add(CREDENTIAL)
+    await world.relay.access.credentials.add(CREDENTIAL)
     world.clock.passed_ms += 1_000
     Recovering(world)
     world.clock.passed_ms += 3_600_000
@@ -136,7 +139,7 @@ async def test_a_hold_that_a_lost_call_may_have_made_is_reported_for_no_page(
 ) -> None:
     """The shop has the token of its own call; the page would tell the customer of a hold that nobody made there."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
-    await world.relay.credentials.add(CREDENTIAL)
+    await world.relay.access.credentials.add(CREDENTIAL)
     world.clock.passed_ms += 1_000
     Recovering(world)
     world.clock.passed_ms += passed_ms
@@ -164,7 +167,7 @@ async def test_a_card_or_a_hold_of_anothers_lost_page_is_not_given_to_whoever_ca
 ) -> None:
     """The gateway reports again what nobody took. Whoever opened a page of the order since would charge that card."""
     for credential in (CREDENTIAL, OTHER):
-        await world.relay.credentials.add(credential)
+        await world.relay.access.credentials.add(credential)
     Recovering(world, CREDENTIAL.principal)
     world.clock.passed_ms += 3_600_000
     assert await reason_of(world, kind) is NotificationReason.OTHER_TEXT
@@ -178,7 +181,7 @@ async def test_a_card_or_a_hold_is_its_pages_where_nobody_elses_page_can_be_lost
 ) -> None:
     """Whoever has acknowledged has asked for its orders again: they are its own, or were never asked for."""
     for credential in (CREDENTIAL, *others):
-        await world.relay.credentials.add(credential)
+        await world.relay.access.credentials.add(credential)
     Recovering(world, *(each.principal for each in others))
     world.clock.passed_ms += 3_600_000
     expected = {
@@ -194,7 +197,7 @@ async def test_a_hold_is_its_pages_where_the_order_was_its_own_before_the_loss(
 ) -> None:
     """Nobody else could open a page of the order in the lost window, nor call for it."""
     for credential in (CREDENTIAL, OTHER):
-        await world.relay.credentials.add(credential)
+        await world.relay.access.credentials.add(credential)
     given_up: dict[str, Any] = {"state": CheckoutState.EXPIRED, "guard": None} if is_new else {}
     await world.open_checkout(CheckoutKind.AUTHORIZATION, **given_up)
     world.clock.passed_ms += 120_000
@@ -208,8 +211,8 @@ async def test_a_hold_is_its_pages_where_the_order_was_its_own_before_the_loss(
 
 async def test_a_hold_may_be_an_apps_whose_principal_has_no_key_here(world: InboxWorld) -> None:
     """An identity provider's tokens open pages too."""
-    await world.relay.credentials.add(CREDENTIAL)
-    world.relay = replace(world.relay, apps_principal="apps")
+    await world.relay.access.credentials.add(CREDENTIAL)
+    world.relay = replace(world.relay, settings=replace(world.relay.settings, apps_principal="apps"))
     Recovering(world)
     world.clock.passed_ms += 3_600_000
     assert await reason_of(world, CheckoutKind.AUTHORIZATION) is NotificationReason.OTHER_TEXT

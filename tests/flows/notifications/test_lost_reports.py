@@ -15,10 +15,10 @@ from tests.flows.world import asked
 from payrelay.core.answers import REPLAYED
 from payrelay.core.calls import Void
 from payrelay.core.checkouts.checkout import CheckoutKind
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.refund import refund
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 
 VOID: Final = Void(authorization_token="chk_0001", description="not wanted")
 NOTIFIED: Final = body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)
@@ -48,7 +48,9 @@ class Forgetting:
             ended_recovery_at_ms=ended_ms,
         )
         lost_commits = LostCommits(Recovery(FIRST, began).read, self.world.clock, self.world.relay.log)
-        self.world.relay = replace(self.world.relay, lost_commits=lost_commits)
+        self.world.relay = replace(
+            self.world.relay, database=replace(self.world.relay.database, lost_commits=lost_commits)
+        )
 
 
 @pytest.fixture

@@ -21,13 +21,13 @@ from tests.gateways.still_gateway import StillGateway
 
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.proof import MatchResult
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.queries import query
 
@@ -387,7 +387,10 @@ async def test_where_commits_are_lost_a_form_that_nobody_knows_of_may_have_the_t
     async def read() -> DatabaseIdentity:
         return DatabaseIdentity(id="0" * 32, incarnations=(newest,))
 
-    world.relay = replace(world.relay, lost_commits=LostCommits(read, world.clock, world.relay.log))
+    world.relay = replace(
+        world.relay,
+        database=replace(world.relay.database, lost_commits=LostCommits(read, world.clock, world.relay.log)),
+    )
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.take(HELD)
 

@@ -12,6 +12,7 @@ from tests.relays import SEAL
 from tests.runtime.receivers import OWNER, dispatch_on, register
 from tests.store.test_inbox import NOTIFICATION
 
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.notifications.notification import (
     Authenticity,
@@ -25,7 +26,6 @@ from payrelay.core.notifications.notification import advance as step_of_notifica
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.alerts.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
 from payrelay.flows.audit.audit import FINAL_AFTER_MS, anchor, keep_anchors
@@ -34,9 +34,9 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import begin_clearing
 from payrelay.runtime.alert_channels import AlertChannels, AnchorsOutside, NotGivenError
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.runtime.event_delivery import stop_endpoint
 from payrelay.runtime.hooks import Hooks
-from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 
@@ -242,7 +242,11 @@ async def test_an_alert_has_the_present_state(scene: Scene) -> None:
     """A late alert must not ask for a decision that was made meanwhile."""
     operation = await scene.need()
     decided, entry = advance(
-        operation, Event.DECIDED_FAILED, at_ms=1, retention=scene.relay.retention, evidence=Evidence(operator="ann")
+        operation,
+        Event.DECIDED_FAILED,
+        at_ms=1,
+        retention=scene.relay.settings.retention,
+        evidence=Evidence(operator="ann"),
     )
     await scene.relay.journal.record(decided, entry, None)
     await scene.round()
@@ -258,7 +262,11 @@ async def test_an_alert_comes_also_where_its_journal_entries_were_cleared(scene:
     relay.clearing.periods = relay.clearing.periods._replace(histories=1_000)
     operation = await scene.need()
     decided, entry = advance(
-        operation, Event.DECIDED_SUCCEEDED, at_ms=1, retention=relay.retention, evidence=Evidence(operator="ann")
+        operation,
+        Event.DECIDED_SUCCEEDED,
+        at_ms=1,
+        retention=relay.settings.retention,
+        evidence=Evidence(operator="ann"),
     )
     await relay.journal.record(decided, entry, None)
     world.clock.passed_ms += DAY_MS
@@ -543,7 +551,10 @@ async def test_an_anchor_of_a_lost_window_stops_no_new_ones(scene: Scene, kept: 
         return DatabaseIdentity(id="0" * 32, incarnations=(newest,))
 
     forge(scene.world, "UPDATE anchors SET digest = 'other'" if kept else "DELETE FROM anchors")
-    relay = replace(scene.relay, lost_commits=LostCommits(read, scene.world.clock, scene.relay.log))
+    relay = replace(
+        scene.relay,
+        database=replace(scene.relay.database, lost_commits=LostCommits(read, scene.world.clock, scene.relay.log)),
+    )
     assert (await keep_anchors(relay) > 0) is is_explained
     assert ("anchor_gone" in scene.world.log_events) is not is_explained
     forge(scene.world, "DELETE FROM anchors")

@@ -156,7 +156,11 @@ def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]
         row = await journal.get(operation.id)
         assert row is not None
         changed, entry = advance(
-            row, Event.INQUIRED_ABOUT, at_ms=1, retention=world.relay.retention, evidence=Evidence(seen="nothing")
+            row,
+            Event.INQUIRED_ABOUT,
+            at_ms=1,
+            retention=world.relay.settings.retention,
+            evidence=Evidence(seen="nothing"),
         )
         await journal.record(changed, entry, None)
 
@@ -297,7 +301,7 @@ async def test_no_inquiry_follows_what_an_operator_has_seen(
     operation = await begun(world)
     for event, seen in events:
         evidence = Evidence(seen=seen)
-        changed, entry = advance(operation, event, at_ms=1, retention=world.relay.retention, evidence=evidence)
+        changed, entry = advance(operation, event, at_ms=1, retention=world.relay.settings.retention, evidence=evidence)
         operation = await world.journal.record(changed, entry, None)
     made = await decide(world.relay, decision_on(operation, State.FAILED))
 

@@ -244,7 +244,7 @@ class TestIntent:
         await world.relay.background.finish(5)
         assert await world.states() == [State.SENDING, State.NOT_SENT]
         assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
-        assert (world.log_events, world.relay.withdrawals) == (["outcome_stored_late"], set())
+        assert (world.log_events, world.relay.under_way.withdrawals) == (["outcome_stored_late"], set())
 
     async def test_what_may_be_there_is_withdrawn_before_anybody_hears_that_nothing_was_done(
         self, world: World
@@ -268,7 +268,7 @@ class TestIntent:
 
     async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
         """Of thousands of requests in an outage only those at its beginning can have left a row."""
-        world.relay.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
+        world.relay.under_way.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
         world.steps.put("accepted", DOWN)
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
@@ -573,7 +573,7 @@ class TestConclusion:
         second.opened.set()
         assert (await other).http_status == 200
 
-        told = await world.relay.paid_again.told(since_ms=0)
+        told = await world.relay.money.paid_again.told(since_ms=0)
         assert [each.order_id for each in told] == ["A-1"]
 
     async def test_an_outcome_of_a_row_that_is_gone_is_not_answered(self, world: World) -> None:

@@ -77,5 +77,9 @@ async def test_the_address_for_notifications_is_sent_along(
     world: World, public_url: str | None, expected: str | None
 ) -> None:
     """A notification is the best evidence there is; without an address the gateway sends none."""
-    await charge(dataclasses.replace(world.relay, public_url=public_url), asked(), CHARGE)
+    await charge(
+        dataclasses.replace(world.relay, settings=dataclasses.replace(world.relay.settings, public_url=public_url)),
+        asked(),
+        CHARGE,
+    )
     assert world.account.sent[0].notify_url == expected

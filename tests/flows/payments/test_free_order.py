@@ -169,7 +169,7 @@ async def test_each_refusal_says_when_the_gateway_is_looked_at_next(world: World
 async def test_nobody_learns_of_anothers_page_or_charge(world: World) -> None:
     """A principal that may act for the order's owner gets no id of what that one has."""
     relay = hosting(world)
-    await relay.principals.put_into_group("till", ["shop", "kiosk"], now_ms=world.clock.now_ms())
+    await relay.access.principals.put_into_group("till", ["shop", "kiosk"], now_ms=world.clock.now_ms())
     page = await opened(relay)
     refusal = await refusal_of_charge(world, relay, principal="kiosk")
     assert refusal is not None

@@ -113,7 +113,7 @@ async def test_the_newest_counts_and_the_key_stays_its_own(world: World) -> None
 
 async def test_another_principals_request_is_no_repeat(world: World) -> None:
     """Each answers for its own; who shares a group shares its payments, and not its requests."""
-    await world.relay.principals.put_into_group("till", ["shop", "kiosk"], now_ms=world.clock.now_ms())
+    await world.relay.access.principals.put_into_group("till", ["shop", "kiosk"], now_ms=world.clock.now_ms())
     await EFFECTS["part"](world.relay, asked("k-1"))
     await EFFECTS["part"](world.relay, asked(None, principal="kiosk"))
     assert calls(world) == 2

@@ -35,7 +35,7 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
         await world.open_checkout(CheckoutKind.AUTHORIZATION)
         await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
         world.clock.passed_ms += 60_000
-        await world.relay.principals.put_into_group("ours", ["shop", "support"], now_ms=world.clock.now_ms())
+        await world.relay.access.principals.put_into_group("ours", ["shop", "support"], now_ms=world.clock.now_ms())
         yield world
 
 
@@ -54,7 +54,7 @@ async def test_a_repeat_is_answered_though_the_checkout_is_foreign_by_now(
 ) -> None:
     """The money moved; whoever is told that there was no such thing would look for another way to move it."""
     first = await by_support(world, call, key)
-    await world.relay.principals.take_out_of_group(["support"])
+    await world.relay.access.principals.take_out_of_group(["support"])
     repeat = await by_support(world, call, key)
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
@@ -71,8 +71,8 @@ async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now
     The same request gets the same answer, also where the call with the first token is cleared, or without a key in the
     repeat window. Whatever else comes with the key is still refused.
     """
-    retention = msgspec.structs.replace(world.relay.retention, are_keys_free_again=False)
-    world.relay = replace(world.relay, retention=retention)
+    retention = msgspec.structs.replace(world.relay.settings.retention, are_keys_free_again=False)
+    world.relay = replace(world.relay, settings=replace(world.relay.settings, retention=retention))
     first = await by_support(world, call, key)
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
     if isinstance(call, Capture):
@@ -119,7 +119,7 @@ async def clear_calls(world: InboxWorld) -> None:
 async def test_no_other_request_learns_of_a_foreign_checkout(world: InboxWorld, key: str | None) -> None:
     """Neither under the key of what was done, nor under another one, nor without: as for one that doesn't exist."""
     await by_support(world, CAPTURE, "k-1")
-    await world.relay.principals.take_out_of_group(["support"])
+    await world.relay.access.principals.take_out_of_group(["support"])
     told = []
     for handle in ("chk_0001", "chk_0002"):
         call = msgspec.structs.replace(CAPTURE, authorization_token=handle, amount_minor=1)
@@ -133,10 +133,10 @@ async def test_no_other_request_learns_of_a_foreign_checkout(world: InboxWorld, 
 
 async def test_nothing_is_a_repeat_without_a_key_where_there_is_no_window(world: InboxWorld) -> None:
     """The operator set it to 0: equal requests without a key are requests of their own."""
-    retention = msgspec.structs.replace(world.relay.retention, unkeyed_ms=0)
-    world.relay = replace(world.relay, retention=retention)
+    retention = msgspec.structs.replace(world.relay.settings.retention, unkeyed_ms=0)
+    world.relay = replace(world.relay, settings=replace(world.relay.settings, retention=retention))
     await by_support(world, CAPTURE, None)
-    await world.relay.principals.take_out_of_group(["support"])
+    await world.relay.access.principals.take_out_of_group(["support"])
 
     with pytest.raises(Refusal, match="names no checkout of yours"):
         await by_support(world, CAPTURE, None)

@@ -29,21 +29,21 @@ from payrelay.core.notifications.notification import (
     advance,
     step_of,
 )
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.orders.refunding import standing_of
 from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
-from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.intent import Intent
+from payrelay.flows.operators.held.decide_held import decide_held
 from payrelay.flows.order_balance import read_balance
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.recovery.decisions.decide_held import decide_held
-from payrelay.flows.recovery.hold import hold
 from payrelay.flows.refunds.limits import RefundByPerson
 from payrelay.flows.refunds.refundable_money import all_of, read_money
+from payrelay.recovery.flows.hold import hold
 from payrelay.store import open_database
 from payrelay.store.orders.facts import Orders
 
@@ -373,7 +373,9 @@ async def test_what_a_bank_may_have_taken_is_not_refunded_by_a_key(world: World)
 
 def adds_up(world: World, rows_max: int) -> None:
     """Has so many rows of one kind be added up, at most."""
-    world.relay = replace(world.relay, orders=Orders(digests_of(world.database), rows_max=rows_max))
+    world.relay = replace(
+        world.relay, money=replace(world.relay.money, orders=Orders(digests_of(world.database), rows_max=rows_max))
+    )
 
 
 async def test_what_is_not_added_up_is_not_refunded_by_a_key(world: World) -> None:

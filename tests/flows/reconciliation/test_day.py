@@ -69,7 +69,7 @@ class Office:
             world.accounts,
             clock=world.clock,
             log=world.relay.log,
-            retention=world.relay.retention,
+            retention=world.relay.settings.retention,
         )
         self.scope: BooksScope = scope_of(world.relay, None)
 
@@ -457,7 +457,7 @@ async def test_a_day_ends_in_the_zone_of_the_books(office: Office) -> None:
 @pytest.mark.parametrize("state", ["RECEIVED", "REFUNDED"])
 async def test_an_imported_payment_explains_its_line(office: Office, state: str) -> None:
     """Whatever became of it: the shop knows what it gave back before, and nobody here made a mistake."""
-    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.relay.money.imported_payments.take([OF_DAY], is_dry=False)
     await office.feed(PAID.replace("RECEIVED", state))
 
     report = await office.run()
@@ -468,7 +468,7 @@ async def test_an_imported_payment_explains_its_line(office: Office, state: str)
 
 async def test_no_statement_lacks_an_imported_payment(office: Office) -> None:
     """The days from before Payrelay are nobody's books."""
-    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.relay.money.imported_payments.take([OF_DAY], is_dry=False)
     await office.feed()
 
     assert told(await office.run()) == []
@@ -476,7 +476,7 @@ async def test_no_statement_lacks_an_imported_payment(office: Office) -> None:
 
 async def test_an_imported_payment_of_another_amount_differs(office: Office) -> None:
     """One of the two is wrong, and somebody must look."""
-    await office.relay.imported_payments.take([msgspec.structs.replace(OF_DAY, amount_minor=7)], is_dry=False)
+    await office.relay.money.imported_payments.take([msgspec.structs.replace(OF_DAY, amount_minor=7)], is_dry=False)
     await office.feed(PAID)
 
     assert told(await office.run()) == [("320025000001", BooksVerdict.DIFFERENT)]

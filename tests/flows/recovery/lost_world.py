@@ -11,6 +11,7 @@ from tests.flows.world import CHARGE, START_MS, ScriptedAccount, Steps, World, a
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Refund, RetrySubscription
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
@@ -22,14 +23,13 @@ from payrelay.core.payments.payment import (
     PaymentsSeen,
     PaymentStatus,
 )
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import Code
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.gateways.gateway import ExpectedReply, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.payments.journal import Journal
 
 LAG_MS: Final = 600_000
@@ -143,7 +143,12 @@ class LostWorld:
         self.account = ShowingAccount(world.clock, world.steps, world.journal)
         world.account, world.accounts["gateway"] = self.account, self.account
         self.recovery = Recovery(FIRST)
-        world.relay = replace(world.relay, lost_commits=LostCommits(self.recovery.read, world.clock, world.relay.log))
+        world.relay = replace(
+            world.relay,
+            database=replace(
+                world.relay.database, lost_commits=LostCommits(self.recovery.read, world.clock, world.relay.log)
+            ),
+        )
 
     async def begin(self) -> None:
         """Makes what is known from before the loss."""

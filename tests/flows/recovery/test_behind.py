@@ -25,7 +25,7 @@ from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.notifications.work_inbox import has_room
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due, resolve_one
-from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE
+from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE
 from payrelay.worker import JOBS, Job, working
 
 __all__ = ["scene"]
@@ -34,7 +34,7 @@ REASON: Final = "it lacks what a process was told of: operation op_1 in version 
 
 def fall_behind(world: World) -> None:
     """Lets the process find that the database lacks something."""
-    world.relay.lost_commits.fall_behind(1, REASON)
+    world.relay.database.lost_commits.fall_behind(1, REASON)
 
 
 async def test_a_new_charge_is_refused_and_a_known_one_is_told_as_before(world: World) -> None:

@@ -9,12 +9,12 @@ from tests.flows.recovery.lost_world import FIRST, Recovery
 from tests.flows.world import CHARGE, World, asked
 
 from payrelay.core.answers import REPLAYED
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal
 from payrelay.flows.audit.audit import OVERDUE_AFTER_MS, keep_anchors
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.recovery.bring_back import begin_bringing_back
-from payrelay.runtime.recovery.lost_commits import (
+from payrelay.recovery.flows.bring_back import begin_bringing_back
+from payrelay.runtime.database.lost_commits import (
     IDENTITY_KEPT_MS,
     RETURN_MS,
     RETURNING_SENTENCE,
@@ -38,7 +38,7 @@ class Outlived:
         world.journal.remembered = RememberedCommits(100)
         lost = LostCommits(self._recovery.read, world.clock, world.relay.log)
         lost.return_ms = RETURN_MS
-        world.relay = replace(world.relay, lost_commits=lost)
+        world.relay = replace(world.relay, database=replace(world.relay.database, lost_commits=lost))
 
     def lose(self) -> None:
         """Loses all operations, and begins the recovery."""
@@ -86,10 +86,10 @@ async def test_nothing_is_begun_while_another_process_may_bring_its_first_try_ba
     outlived.lose()
     with pytest.raises(Refusal, match=RETURNING_SENTENCE) as refused:
         await charge(world.relay, asked(), CHARGE)
-    assert (refused.value.code, world.relay.lost_commits.must_wait) == (Code.UNAVAILABLE, True)
+    assert (refused.value.code, world.relay.database.lost_commits.must_wait) == (Code.UNAVAILABLE, True)
     world.clock.passed_ms += RETURN_MS
 
-    assert not world.relay.lost_commits.must_wait
+    assert not world.relay.database.lost_commits.must_wait
     with pytest.raises(Refusal, match="may not show yet"):
         await charge(world.relay, asked(), CHARGE)
 
@@ -99,7 +99,7 @@ async def test_nothing_is_anchored_before_all_has_come_back(outlived: Outlived) 
     world = outlived.world
     await charge(world.relay, asked(), CHARGE)
     world.clock.passed_ms += OVERDUE_AFTER_MS
-    await world.relay.lost_commits.refresh()
+    await world.relay.database.lost_commits.refresh()
     outlived.begin_recovery()
     assert await keep_anchors(world.relay) == 0
     world.clock.passed_ms += RETURN_MS

@@ -1,14 +1,17 @@
 """The budget of calls at the beginning of a recovery: nobody knows what the lost minutes used of it."""
 
+from dataclasses import replace
+
 from tests.flows.losing import Losing
 from tests.flows.vault import MERCHANT
 from tests.relays import SEAL
 
 from payrelay.core.gateways.fair_shares import OURS
 from payrelay.flows.alerts.alert import tell_behind
-from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.gateways.budget import StoredBudget
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.upgrades.begin import begin_store
 
 
@@ -44,7 +47,34 @@ async def test_a_database_that_is_behind_gives_no_permit_before_anybody_begins_a
     await tell_behind(world.relay)
     budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
     assert len((await budget.take([OURS], 1)).grants) == 1
-    world.relay.lost_commits.fall_behind(1, "the mark is newer")
+    world.relay.database.lost_commits.fall_behind(1, "the mark is newer")
     await tell_behind(world.relay)
 
     assert (await budget.take([OURS], 1)).grants == ()
+
+
+async def test_reads_go_on_a_minute_after_a_database_fell_behind_for_this_process_alone(losing: Losing) -> None:
+    """Nothing of it is stored then, and the job that tells of it runs each second: it must not begin the wait anew."""
+    world = losing.world
+    budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
+    world.relay.database.lost_commits.fall_behind(1, "a mark of another database", is_lasting=False)
+    await tell_behind(world.relay)
+    world.clock.passed_ms += BUDGETS_WAIT_MS
+    await tell_behind(world.relay)
+
+    assert len((await budget.take([OURS], 1)).grants) == 1
+
+
+async def test_what_proves_to_be_for_good_is_told_all_the_same(losing: Losing) -> None:
+    """Otherwise no other process would learn that it may let nothing take effect."""
+    world = losing.world
+    await begin_store(world.database, SEAL, world.clock)
+    identities = IdentityStore(world.database, SEAL)
+    lost_commits = LostCommits(identities.read, world.clock, world.relay.log, change=identities.change)
+    relay = replace(world.relay, database=replace(world.relay.database, lost_commits=lost_commits))
+    lost_commits.fall_behind(1, "a mark of another database", is_lasting=False)
+    await tell_behind(relay)
+    lost_commits.fall_behind(1, "the mark is newer")
+    await tell_behind(relay)
+
+    assert (await identities.read()).current.behind == "the mark is newer"

@@ -37,12 +37,12 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.access.lost_owners import require_owned
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.recovery.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
-from payrelay.flows.recovery.unchanged import CHANGED_SENTENCE
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.gateway import EffectCause
-from payrelay.runtime.recovery.control_queries import BAD_FOR_S, GOOD_FOR_S
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS
+from payrelay.recovery.flows.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
+from payrelay.recovery.flows.unchanged import CHANGED_SENTENCE
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS
+from payrelay.runtime.health.control_queries import BAD_FOR_S, GOOD_FOR_S
 
 DEARER: Final = msgspec.structs.replace(CHARGE, amount_minor=CHARGE.amount_minor + 1)
 AUTHORIZATION: Final = msgspec.structs.replace(CHARGE, authorize=True)
@@ -327,7 +327,7 @@ async def test_what_was_attributed_within_the_window_is_not_certain(lost: LostWo
 async def test_another_principal_gets_no_payment_that_may_be_foreign(lost: LostWorld, key: str | None) -> None:
     """Who owned the order was lost as well. A payment is given only to who must have made it."""
     for credential in (CREDENTIAL, STRANGER):
-        await lost.world.relay.credentials.add(credential)
+        await lost.world.relay.access.credentials.add(credential)
     lost.account.execute(CHARGE, at_ms=MOST_MS)
     lost.lose()
     await require_held(lost, CHARGE, key, principal="another shop")
@@ -369,7 +369,7 @@ async def test_the_payment_of_an_order_that_another_took_in_the_recovery_is_nobo
     assert paid is not None
     lost.lose()
     for credential in (CREDENTIAL, STRANGER):
-        await lost.world.relay.credentials.add(credential)
+        await lost.world.relay.access.credentials.add(credential)
     await require_held(lost, AUTHORIZATION, "k-other", principal="another shop")
     await lost.world.relay.read_cache.note_payments(lost.account.merchant, (paid,), seen_at_ms=LOOKED_MS)
     call = Refund(payment_id=paid.payment_id, description="late")
@@ -380,10 +380,10 @@ async def test_the_payment_of_an_order_that_another_took_in_the_recovery_is_nobo
 async def test_a_payment_of_the_window_is_shown_to_nobody_whose_it_may_not_be(lost: LostWorld) -> None:
     """Its owner's row is lost. Alone with a key for the account, the caller must have made it."""
     paid, relay = payment_of(CHARGE, "320027150500", MOST_MS), lost.world.relay
-    await relay.credentials.add(CREDENTIAL)
+    await relay.access.credentials.add(CREDENTIAL)
     lost.lose()
     await require_owned(relay, asked(), CHARGE.order_id, lambda: (paid,))
-    await relay.credentials.add(STRANGER)
+    await relay.access.credentials.add(STRANGER)
     with pytest.raises(Refusal) as caught:
         await require_owned(relay, asked(), CHARGE.order_id, lambda: (paid,))
     assert caught.value.code is Code.UNAVAILABLE
@@ -402,8 +402,8 @@ async def test_no_payment_without_an_owner_is_shown_while_the_database_is_behind
     """No recovery has begun, and nobody knows since when commits are lost: a rival would read names."""
     paid, relay = payment_of(CHARGE, "320027150500", MOST_MS), lost.world.relay
     for credential in (CREDENTIAL, STRANGER):
-        await relay.credentials.add(credential)
-    relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+        await relay.access.credentials.add(credential)
+    relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
     with pytest.raises(Refusal) as caught:
         await require_owned(relay, asked(), CHARGE.order_id, lambda: (paid,))
     assert caught.value.code is Code.UNAVAILABLE
@@ -422,7 +422,7 @@ async def test_no_payment_without_an_owner_is_shown_while_the_database_is_behind
 async def test_who_could_not_charge_owns_no_lost_payment(lost: LostWorld, other: object) -> None:
     """A reporting tool's key doesn't send every payment to a person."""
     for credential in (CREDENTIAL, other):
-        await lost.world.relay.credentials.add(credential)  # type: ignore[arg-type]
+        await lost.world.relay.access.credentials.add(credential)  # type: ignore[arg-type]
     lost.account.execute(CHARGE, at_ms=MOST_MS)
     lost.lose()
     assert (await lost.make(CHARGE)).http_status == 200
@@ -431,7 +431,7 @@ async def test_who_could_not_charge_owns_no_lost_payment(lost: LostWorld, other:
 async def test_an_order_that_is_known_as_the_callers_is_nobody_elses(lost: LostWorld) -> None:
     """Another principal was refused on it before the loss, too."""
     for credential in (CREDENTIAL, STRANGER):
-        await lost.world.relay.credentials.add(credential)
+        await lost.world.relay.access.credentials.add(credential)
     await lost.make(CHARGE, "k-1")
     lost.account.execute(CHARGE, at_ms=MOST_MS)
     lost.lose()
@@ -548,7 +548,7 @@ async def test_outside_of_a_recovery_and_once_acknowledged_nothing_is_looked_for
 
 async def test_a_database_that_is_behind_sends_nothing(lost: LostWorld) -> None:
     """Until an operator has begun the recovery nobody knows what was lost."""
-    lost.world.relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    lost.world.relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
     assert (await refused(lost, CHARGE)).code is Code.UNAVAILABLE
     assert lost.account.effects == []
 

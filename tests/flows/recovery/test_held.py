@@ -15,20 +15,20 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Refund, RetrySubscription, Void
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import Event, Kind, Operation, State
 from payrelay.core.payments.proof import shown_before
-from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreUnavailable, UndecidedError
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.operators.decide import decide, preview_decisions
+from payrelay.flows.operators.held.decide_held import HeldFilter, decide_held, done, held_operations
 from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
-from payrelay.flows.recovery.decisions.decide_held import HeldFilter, decide_held, done, held_operations
-from payrelay.flows.recovery.hold import hold
 from payrelay.flows.relay import Request
+from payrelay.recovery.flows.hold import hold
 from payrelay.store import open_database
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Statement, Unit, all_rows

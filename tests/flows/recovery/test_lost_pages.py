@@ -14,7 +14,7 @@ from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.payments.refund import refund
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS
 
 ASKED = new().payment
 PAID = msgspec.structs.replace(PAYMENT, order_id=ASKED.order_id, at_ms=LOST.since_ms)
@@ -31,7 +31,7 @@ async def _refused(lost: LostWorld, **members: object) -> Refusal:
 
 async def test_no_page_is_opened_before_the_gateway_can_show_a_payment_on_a_lost_one(lost: LostWorld) -> None:
     """The customer has just paid on a page that nobody knows of now, and would be asked to pay once more."""
-    lag_s = hosting(lost.world).recovery_lag_s
+    lag_s = hosting(lost.world).settings.recovery_lag_s
     lost.lose(now_ms=LOST.until_ms + 1_000)
     refused = await _refused(lost)
     assert (refused.code, refused.retry_after_s) == (Code.UNAVAILABLE, lag_s - 1)

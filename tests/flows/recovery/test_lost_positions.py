@@ -20,7 +20,7 @@ async def _charge(losing: Losing, key: str) -> str:
     """Charges, publishes the event, and gives the operation's subject."""
     world = losing.world
     await charge(world.relay, asked(key), _call(key))
-    world.relay.dispatch.incarnation = world.relay.lost_commits.incarnation
+    world.relay.dispatch.incarnation = world.relay.database.lost_commits.incarnation
     await publish_events(world.relay.dispatch)
     return f"operation:{(await world.operation()).id}"
 

@@ -19,7 +19,6 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.checkouts.shown import Shown
 from payrelay.core.outcomes import Reading
-from payrelay.core.recovery.held_decisions import PageDecision
 from payrelay.errors import Code, Refusal, UndecidedError
 from payrelay.flows.alerts.alert_messages import MESSAGES
 from payrelay.flows.checkouts.close_checkout import close_checkout
@@ -28,6 +27,7 @@ from payrelay.flows.checkouts.finish_checkout import end_checkouts
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.show_checkout import DOUBT_SENTENCE, show_checkout
 from payrelay.flows.relay import Relay
+from payrelay.recovery.rules.lost_payments import PageDecision
 from payrelay.store.alerts import Alert, AlertSubject
 
 DAY_S = 86_400
@@ -55,7 +55,7 @@ async def _repeated(relay: Relay) -> dict[str, object]:
 
 async def _let_charge(relay: Relay) -> None:
     key = msgspec.structs.replace(CREDENTIAL, scopes=frozenset({Scope.PAYMENTS_CHARGE}))
-    await relay.credentials.add(key)
+    await relay.access.credentials.add(key)
 
 
 async def test_no_form_goes_out_before_the_gateway_can_show_the_lost_time(lost: LostWorld) -> None:
@@ -180,7 +180,7 @@ async def test_a_payment_that_a_lost_charge_may_have_made_completes_no_checkout(
 async def test_apps_of_an_identity_provider_may_have_charged_too(lost: LostWorld) -> None:
     """They have no key in the database."""
     relay, checkout = await _relay_and_page(lost)
-    relay = replace(relay, can_apps_charge=True)
+    relay = replace(relay, settings=replace(relay.settings, can_apps_charge=True))
     lost.account.shown.append((PAID, 0))
     assert (await visited(relay, checkout.id)).shown is Shown.PAUSED
 

@@ -73,7 +73,10 @@ async def _code(asking: Awaitable[object]) -> Code:
 @pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
 async def test_an_id_of_the_lost_window_is_not_known_here_until_the_recovery_ends(losing: Losing, ask: Ask) -> None:
     """404 is final: the shop would open another page for an order that was paid on the lost one."""
-    relay = replace(hosting(losing.world), lost_commits=losing.world.relay.lost_commits)
+    relay = replace(
+        hosting(losing.world),
+        database=replace(hosting(losing.world).database, lost_commits=losing.world.relay.database.lost_commits),
+    )
     assert await _code(ask(relay, START_MS)) is Code.NOT_FOUND
     losing.lose()
     assert await _code(ask(relay, START_MS)) is Code.UNAVAILABLE
@@ -96,7 +99,7 @@ async def test_what_tells_no_time_is_not_known_here_either(
 
 async def test_while_the_database_is_behind_no_id_is_denied(losing: Losing) -> None:
     """The operator hasn't begun the recovery yet, and nobody knows what is lost."""
-    losing.world.relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    losing.world.relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
     assert await _code(show_operation(losing.world.relay, asked(), _id("op", 1))) is Code.UNAVAILABLE
 
 
@@ -149,7 +152,7 @@ async def test_while_the_database_is_behind_no_charge_of_a_customer_who_left_is_
     relay = losing.world.relay
     customer = await approved_in(losing.world)
     await remove_customer(relay, asked(), customer.id)
-    relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
     assert await _code(charge(relay, asked(), charge_by(customer.id))) is Code.UNAVAILABLE
 
 

@@ -8,16 +8,16 @@ import pytest
 from tests.flows.recovery.lost_world import FIRST, RECOVERING
 from tests.flows.world import World, asked, opened
 
+from payrelay.core.database.incarnations import DatabaseIdentity
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.recovery.incarnations import DatabaseIdentity
 from payrelay.core.retention import Kept, Periods
 from payrelay.errors import Code, Refusal
 from payrelay.flows.audit.audit import FINAL_AFTER_MS, Audit, anchor
 from payrelay.flows.operators.review import study
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.retention.clear import IDLE_S, begin_clearing, clear_all, clearing_status
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.engine.database import Database
 from payrelay.worker import JOBS
 
@@ -28,7 +28,7 @@ TAKEN: Final = Retention(keyed_ms=1, unkeyed_ms=1, are_keys_free_again=False)
 @pytest.fixture
 async def aged(world: World) -> World:
     """Gives a world with one charge that is a day old and anchored, and short periods of retention."""
-    world.relay = replace(world.relay, retention=TAKEN)
+    world.relay = replace(world.relay, settings=replace(world.relay.settings, retention=TAKEN))
     world.relay.clearing.periods = SHORT
     await charge(world.relay, asked("k-1"), world.charge_of(1))
     world.clock.passed_ms += DAY_MS
@@ -75,7 +75,10 @@ async def test_nothing_is_cleared_beside_a_recovery(aged: World) -> None:
     async def identity() -> DatabaseIdentity:
         return DatabaseIdentity(id="a database", incarnations=(FIRST, RECOVERING))
 
-    relay = replace(aged.relay, lost_commits=LostCommits(identity, aged.clock, aged.relay.log))
+    relay = replace(
+        aged.relay,
+        database=replace(aged.relay.database, lost_commits=LostCommits(identity, aged.clock, aged.relay.log)),
+    )
 
     assert await begin_clearing(relay) == 0
     with pytest.raises(Refusal, match="recovery"):
@@ -84,7 +87,7 @@ async def test_nothing_is_cleared_beside_a_recovery(aged: World) -> None:
 
 async def test_nothing_is_cleared_while_the_database_lacks_commits(aged: World) -> None:
     """Nobody has decided yet what was lost."""
-    aged.relay.lost_commits.fall_behind(99, "a test says so")
+    aged.relay.database.lost_commits.fall_behind(99, "a test says so")
 
     assert await begin_clearing(aged.relay) == 0
 

@@ -9,9 +9,9 @@ from tests.flows.vault import approved_in
 from tests.flows.world import START_MS, asked
 
 from payrelay.core.access.client_token import LIFE_MAX_S
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.customers.customer import CustomerState
 from payrelay.core.gateways.pauses import Pause
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import StoreUnusable
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.access.issue_key import KeyRequest, issue_key, revoke_key
@@ -31,13 +31,13 @@ PAUSE: Final = Pause(account="gateway", since_ms=START_MS - 1, reason="Mr Perera
 
 async def _new_key(losing: Losing) -> str:
     wanted = KeyRequest(principal="shop", environment="sandbox")
-    return (await issue_key(losing.world.relay.credentials, losing.world.clock, wanted)).credential.id
+    return (await issue_key(losing.world.relay.access.credentials, losing.world.clock, wanted)).credential.id
 
 
 async def _new_token(losing: Losing, customer_id: str, key_id: str) -> str:
     request = _asked_by(key_id)
     await issue_client_token(losing.world.relay, request, ClientTokenRequest(customer_id=customer_id))
-    page = await losing.world.relay.client_tokens.list("shop", "gateway", customer_id=None, before=None, limit=1)
+    page = await losing.world.relay.access.client_tokens.list("shop", "gateway", customer_id=None, before=None, limit=1)
     return page[0].token.id
 
 
@@ -47,12 +47,12 @@ def _asked_by(key_id: str) -> Request:
 
 
 async def _is_revoked(losing: Losing, token_id: str) -> bool:
-    parentage = await losing.world.relay.client_tokens.parentage(token_id)
+    parentage = await losing.world.relay.access.client_tokens.parentage(token_id)
     return parentage is not None and parentage.revoked_at_ms is not None
 
 
 async def _listed(losing: Losing) -> list[Revocation]:
-    return (await losing.world.relay.revocations.read()).revocations
+    return (await losing.world.relay.database.revocations.read()).revocations
 
 
 async def test_whatever_is_taken_back_is_listed_outside_by_its_ids_alone(losing: Losing) -> None:
@@ -64,9 +64,9 @@ async def test_whatever_is_taken_back_is_listed_outside_by_its_ids_alone(losing:
     await revoke_client_tokens(relay, _asked_by(key_id), customer_id=customer.id, credential_id=None)
     await remove_customer(relay, asked(), customer.id)
     await erase_customer(relay, asked(), customer.id)
-    await revoke_key(relay.credentials, relay.revocations, clock, key_id)
-    await pause_account(relay.pauses, relay.revocations, PAUSE)
-    await resume_account(relay.pauses, relay.revocations, "gateway", clock.now_ms())
+    await revoke_key(relay.access.credentials, relay.database.revocations, clock, key_id)
+    await pause_account(relay.pauses, relay.database.revocations, PAUSE)
+    await resume_account(relay.pauses, relay.database.revocations, "gateway", clock.now_ms())
 
     assert [(each.kind.value, each.id or each.account or each.customer_id) for each in await _listed(losing)] == [
         ("client_token", token_id),
@@ -77,7 +77,7 @@ async def test_whatever_is_taken_back_is_listed_outside_by_its_ids_alone(losing:
         ("pause", "gateway"),
         ("resume", "gateway"),
     ]
-    folder = relay.revocations.folder
+    folder = relay.database.revocations.folder
     assert folder is not None
     [file] = folder.iterdir()
     written = file.read_bytes()
@@ -89,17 +89,17 @@ async def test_keys_and_tokens_that_the_database_has_valid_again_are_revoked_aga
     relay, now_ms = losing.world.relay, losing.world.clock.now_ms()
     key_id, customer = await _new_key(losing), await approved_in(losing.world)
     one, many = await _new_token(losing, customer.id, key_id), await _new_token(losing, customer.id, key_id)
-    await relay.revocations.add(
+    await relay.database.revocations.add(
         Revocation(kind=RevocationKind.CLIENT_TOKEN, at_ms=now_ms, id=one, principal="shop", account="gateway")
     )
     assert await reapply_revocations(relay) == 1
     assert [await _is_revoked(losing, each) for each in (one, many)] == [True, False]
 
-    await relay.revocations.add(Revocation(kind=RevocationKind.CLIENT_TOKENS, at_ms=now_ms, principal="shop"))
-    await relay.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=now_ms, id=key_id))
+    await relay.database.revocations.add(Revocation(kind=RevocationKind.CLIENT_TOKENS, at_ms=now_ms, principal="shop"))
+    await relay.database.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=now_ms, id=key_id))
     assert await reapply_revocations(relay) == 2
     assert await _is_revoked(losing, many)
-    key = await relay.credentials.get(key_id)
+    key = await relay.access.credentials.get(key_id)
     assert key is not None
     assert key.revoked_at_ms == now_ms
     assert await reapply_revocations(relay) == 0
@@ -131,7 +131,7 @@ async def test_customers_that_came_back_are_removed_and_erased_again(
 ) -> None:
     """A person who asked to be forgotten is forgotten, and one who was removed is charged no more."""
     relay, customer = losing.world.relay, await approved_in(losing.world)
-    await relay.revocations.add(
+    await relay.database.revocations.add(
         Revocation(kind=kind, at_ms=losing.world.clock.now_ms(), id=customer.id),
         Revocation(kind=kind, at_ms=losing.world.clock.now_ms(), id="cus_of_the_lost_window"),
     )
@@ -147,7 +147,7 @@ async def test_customers_that_came_back_are_removed_and_erased_again(
 async def test_an_account_is_paused_again_whose_pause_was_lost(losing: Losing) -> None:
     """Somebody stopped it for a reason that still holds: nobody has said that it may go on."""
     relay = losing.world.relay
-    await pause_account(relay.pauses, relay.revocations, PAUSE)
+    await pause_account(relay.pauses, relay.database.revocations, PAUSE)
     await relay.pauses.remove("gateway", PAUSE.since_ms)  # as a backup from before has it
     losing.lose()
 
@@ -161,9 +161,9 @@ async def test_no_pause_comes_back_that_ended_or_that_no_loss_can_have_taken(
 ) -> None:
     """A restart, or a command on another machine, must never stop an account that an operator let go on."""
     relay = losing.world.relay
-    await pause_account(relay.pauses, relay.revocations, PAUSE)
+    await pause_account(relay.pauses, relay.database.revocations, PAUSE)
     if is_resumed_here:
-        await resume_account(relay.pauses, relay.revocations, "gateway", losing.world.clock.now_ms())
+        await resume_account(relay.pauses, relay.database.revocations, "gateway", losing.world.clock.now_ms())
         losing.lose()
     else:
         await resume_account(relay.pauses, None, "gateway", losing.world.clock.now_ms())
@@ -177,14 +177,14 @@ async def test_a_running_process_does_the_list_again_in_each_new_incarnation(los
     """A standby is promoted under a running service, which reads no list at a start."""
     relay, key_id = losing.world.relay, await _new_key(losing)
     await reapply_in_new_incarnation(relay)
-    await relay.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
+    await relay.database.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
     await reapply_in_new_incarnation(relay)
-    key = await relay.credentials.get(key_id)
+    key = await relay.access.credentials.get(key_id)
     assert key is not None
     assert key.revoked_at_ms is None  # nothing was lost: whoever revokes a key has the database too
     losing.lose()
     await reapply_in_new_incarnation(relay)
-    key = await relay.credentials.get(key_id)
+    key = await relay.access.credentials.get(key_id)
     assert key is not None
     assert key.revoked_at_ms == START_MS
 
@@ -192,29 +192,29 @@ async def test_a_running_process_does_the_list_again_in_each_new_incarnation(los
 async def test_the_worker_only_begins_it(losing: Losing) -> None:
     """A long list, or a folder that hangs, delays no other job. It is begun once, and again where it failed."""
     relay, key_id = losing.world.relay, await _new_key(losing)
-    await relay.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
+    await relay.database.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
     losing.lose()
     await begin_reapplying(relay)
-    assert relay.revocations.is_reapplying
+    assert relay.database.revocations.is_reapplying
     await begin_reapplying(relay)
     await relay.background.finish(30)
-    key = await relay.credentials.get(key_id)
+    key = await relay.access.credentials.get(key_id)
     assert key is not None
-    assert (key.revoked_at_ms, relay.revocations.is_reapplying) == (START_MS, False)
-    folder = relay.revocations.folder
+    assert (key.revoked_at_ms, relay.database.revocations.is_reapplying) == (START_MS, False)
+    folder = relay.database.revocations.folder
     assert folder is not None
     (folder / "revocations-1971").mkdir()
     losing.lose()
     await begin_reapplying(relay)
     await relay.background.finish(30)
     assert "job_failed" in losing.world.log_events
-    assert not relay.revocations.is_reapplying
+    assert not relay.database.revocations.is_reapplying
 
 
 async def test_a_key_that_was_revoked_before_there_was_a_list_gets_into_it(losing: Losing) -> None:
     """And so does one whose command died, or could not write, before it was listed."""
     relay, key_id = losing.world.relay, await _new_key(losing)
-    await relay.credentials.revoke(key_id, START_MS)
+    await relay.access.credentials.revoke(key_id, START_MS)
     assert await reapply_revocations(relay) == 0
     assert await _listed(losing) == [Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id)]
 
@@ -222,9 +222,9 @@ async def test_a_key_that_was_revoked_before_there_was_a_list_gets_into_it(losin
 async def test_lines_that_nobody_with_the_key_wrote_are_told_and_count_for_nothing(losing: Losing) -> None:
     """Else whoever can write to the folder erases every customer."""
     relay, key_id = losing.world.relay, await _new_key(losing)
-    await relay.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
-    assert relay.revocations.folder is not None
-    [file] = relay.revocations.folder.iterdir()
+    await relay.database.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
+    assert relay.database.revocations.folder is not None
+    [file] = relay.database.revocations.folder.iterdir()
     file.write_bytes(file.read_bytes().replace(b'"key"', b'"kez"'))
 
     assert await reapply_revocations(relay) == 0
@@ -234,7 +234,7 @@ async def test_lines_that_nobody_with_the_key_wrote_are_told_and_count_for_nothi
 async def test_nothing_is_served_where_the_list_can_not_be_read(losing: Losing) -> None:
     """A key that was revoked could be served: nobody knows."""
     relay = losing.world.relay
-    assert relay.revocations.folder is not None
-    (relay.revocations.folder / "revocations-2026").mkdir(parents=True)
+    assert relay.database.revocations.folder is not None
+    (relay.database.revocations.folder / "revocations-2026").mkdir(parents=True)
     with pytest.raises(StoreUnusable, match="can't be read"):
         await reapply_revocations(relay)

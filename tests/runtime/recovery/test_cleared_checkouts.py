@@ -1,6 +1,6 @@
 """Which checkouts a process remembers as not paid in a lost window."""
 
-from payrelay.runtime.recovery.cleared_checkouts import CLEARED_MAX, ClearedCheckouts
+from payrelay.runtime.database.cleared_checkouts import CLEARED_MAX, ClearedCheckouts
 
 
 def test_a_look_after_one_loss_says_nothing_of_a_later_loss() -> None:

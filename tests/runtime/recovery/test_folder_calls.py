@@ -9,11 +9,11 @@ from typing import Final
 import pytest
 from tests.relays import CHAIN_KEY
 
-from payrelay.core.recovery.marks import Mark
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
-from payrelay.runtime.recovery.folder_calls import FolderCalls
-from payrelay.runtime.recovery.mark_files import MarkFiles
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.core.access.revocations import Revocation, RevocationKind
+from payrelay.core.database.marks import Mark
+from payrelay.runtime.database.folder_calls import FolderCalls
+from payrelay.runtime.database.mark_files import MarkFiles
+from payrelay.runtime.database.revocation_list import RevocationList
 
 SOON_S: Final = 0.05
 MARK: Final = Mark(database="one", incarnation=1, written_at_ms=1)

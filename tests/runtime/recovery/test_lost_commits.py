@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from tests.flows.world import World
 
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal, StoreUnavailable
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, RETURN_MS, LostCommits
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS, RETURN_MS, LostCommits
 
 FIRST: Final = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0)
 SECOND: Final = Incarnation(

@@ -10,16 +10,16 @@ from tests.flows.world import START_MS, World, asked
 from tests.relays import CHAIN_KEY, SEAL
 from tests.samples import CHECKOUT
 
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.marks import LOST_TOLERANCE_MS, MarksShown
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Operation
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.marks import LOST_TOLERANCE_MS, MarksShown
 from payrelay.flows.payments.charge import charge
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
-from payrelay.runtime.recovery.marks import Marks, shown_by
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS, LostCommits
+from payrelay.runtime.database.mark_files import MarkFiles, remove_marks
+from payrelay.runtime.database.marks import Marks, shown_by
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.payments.audit import Trail
-from payrelay.store.recovery.marked_rows import MarkedRows
 
 FIRST: Final = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0)
 LOST: Final = LostWindow(since_ms=0, until_ms=1)
@@ -240,3 +240,16 @@ async def test_a_file_that_another_process_has_replaced_is_not_removed(world: Wo
     await process.told(await stored(world, 3))
 
     assert len(files(folder)) == 2
+
+
+async def test_of_a_restored_copy_all_after_its_newest_entry_may_be_lost(world: World) -> None:
+    """It says so itself, where no mark is kept. Nobody must know the time of the backup at night."""
+    process = Process(world, None)
+    assert (await process.marks.shown()).copied_since_ms is None
+    process.identity = process.identity.in_place("elsewhere")
+    await process.lost_commits.refresh()
+    empty = await process.marks.shown()
+    await stored(world)
+    filled = await process.marks.shown()
+
+    assert (empty.copied_since_ms, filled.copied_since_ms) == (FIRST.began_at_ms, START_MS - LOST_TOLERANCE_MS)

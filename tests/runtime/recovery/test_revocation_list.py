@@ -7,8 +7,8 @@ from typing import Final
 import structlog
 from structlog.testing import LogCapture
 
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.core.access.revocations import Revocation, RevocationKind
+from payrelay.runtime.database.revocation_list import RevocationList
 
 SECRET: Final = b"s" * 32
 IN_2026: Final = 1_790_000_000_000

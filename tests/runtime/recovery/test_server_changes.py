@@ -3,10 +3,10 @@
 import pytest
 from tests.flows.world import World
 
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation
 from payrelay.errors import Code, Refusal, StoreUnavailable
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.server_changes import ServerChanges
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.server_changes import ServerChanges
 
 
 class Remembered:

@@ -12,7 +12,7 @@ from payrelay.core.outcomes import Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.errors import Refusal
-from payrelay.flows.recovery.unchanged import unchanged_since
+from payrelay.recovery.flows.unchanged import unchanged_since
 from payrelay.store.engine.database import Database
 from payrelay.store.payments.journal import Acceptance, AcceptedOperation
 from payrelay.store.payments.resolution import ResolutionStore, Standing

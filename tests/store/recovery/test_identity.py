@@ -7,12 +7,13 @@ import msgspec
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnusable
+from payrelay.store import open_database
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.upgrades.begin import begin_store
 
 SEAL: Final = Seal((b"1" * 32,))
@@ -72,3 +73,22 @@ async def test_a_missing_identity_ends_the_start(database: Database) -> None:
 
     with pytest.raises(StoreUnusable, match="identity of the database is missing"):
         await IdentityStore(database, SEAL).read()
+
+
+@pytest.mark.postgresql
+async def test_a_restored_dump_is_behind_until_a_recovery_begins_in_it(postgresql_url: str) -> None:
+    """It has the identity of its origin, and nothing that was charged since: a repeat of that would charge again."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=False)
+    await begin_store(database, SEAL, Clock())
+    identities = IdentityStore(database, SEAL)
+    before = await identities.read()
+    for text in ("ALTER TABLE schema_version RENAME TO origin", "CREATE TABLE schema_version AS TABLE origin"):
+        await database.write(all_rows(Statement(query(text), ())))
+    copied = await identities.read()
+    ended = await identities.change(lambda identity: identity)
+
+    assert (before.current.behind, copied.current.is_moved, copied.id) == ("", True, before.id)
+    assert ended.current.place == before.current.place, "only an incarnation that begins there is there"
+    await identities.change(_recovering)
+    assert (await identities.read()).current.behind == ""
+    await database.close()

@@ -1,7 +1,7 @@
 """The server that took the writes last."""
 
+from payrelay.store.database.last_server import LastServer
 from payrelay.store.engine.database import Database
-from payrelay.store.recovery.last_server import LastServer
 
 
 async def test_the_last_server_is_remembered_and_replaced(database: Database) -> None:

@@ -9,15 +9,15 @@ from tests.samples import ASKED, CHECKOUT
 from tests.store.conftest import CHAIN_KEY, Book
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, Details, advance
+from payrelay.core.database.marks import Mark, MarkedAnchor, MarkedCheckout, MarkedOperation, Missing
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey
 from payrelay.core.payments.operation import Event, Operation
-from payrelay.core.recovery.marks import Mark, MarkedAnchor, MarkedCheckout, MarkedOperation, Missing
 from payrelay.store.checkouts import Checkouts
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
-from payrelay.store.recovery.marked_rows import MarkedRows
 
 SEAL: Final = Seal((b"k" * 32,))
 EMPTY: Final = Mark(database="one", incarnation=1, written_at_ms=1_000)

@@ -10,19 +10,19 @@ from payrelay.backups.store.copied import NEWEST_ENTRY
 from payrelay.console.rules.trends import TrendWindow
 from payrelay.console.store.trends import Trends
 from payrelay.core.answers import Answer
+from payrelay.core.database.marks import Mark, MarkedOperation
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey, HistoryCheckpoint, closed_text
 from payrelay.core.payments.operation import CLEARABLE, Event, advance
-from payrelay.core.recovery.marks import Mark, MarkedOperation
 from payrelay.core.retention import Kept
 from payrelay.errors import CallCleared, OperationForged, StoreError
 from payrelay.flows.audit.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS, Audit, anchor
 from payrelay.reconciliation.store.stores import reconciliation_stores
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import TRIED_AGAIN_MS, Clearing
 from payrelay.store.statements.retention import clearing as statements
 

@@ -40,7 +40,7 @@ class CallerAdmission:
         connections: OpenConnections,
     ) -> None:
         clock = relay.clock
-        client_tokens = ClientTokenReader(TokenSources(relay.signing_keys, relay.client_tokens), clock)
+        client_tokens = ClientTokenReader(TokenSources(relay.access.signing_keys, relay.access.client_tokens), clock)
         readers = TokenReaders(client_tokens=client_tokens, identity_provider=identity_provider)
         self._authenticator = Authenticator(credentials, clock, readers)
         self._quota = Quota(clock)

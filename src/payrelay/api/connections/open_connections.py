@@ -86,10 +86,6 @@ class OpenConnections:
                 msg = f"{most} requests of {share.whose} are under way already"
                 raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=RETRY_AFTER_S, headers=CLOSE)
 
-    def show_credential(self, connection: Connection, name: str) -> None:
-        """Notes that a connection is no stranger's, where the process counts the requests of nobody."""
-        connection.owner = ConnectionOwner(name, is_principal=True)
-
     def end(self, connection: Connection, size: int, shares: tuple[Share, ...]) -> None:
         """Notes that a request has its answer of ``size`` bytes; it has ``shares`` where it was admitted."""
         connection.note_answer(size, self._clock.boot_s())

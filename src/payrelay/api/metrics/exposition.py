@@ -48,7 +48,7 @@ class Exposition:
         self._event_gauges = EventGauges(relay.dispatch)
         self._retention_gauges = RetentionGauges(relay.clock, partial(clearing_status, relay.clearing))
         self._further = further
-        self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
+        self._recovery_gauges = RecoveryGauges(relay.database.lost_commits, relay.database.marks)
         self._store_gauges = StoreHealthGauges(store, lambda: self._gauges.counts is not None)
         self._text: asyncio.Future[bytes] | None = None
         self._kept_until_s = float("-inf")

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 import msgspec
 
 from payrelay.errors import StoreFault
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.runtime.health.store_heartbeat import StoreHealth
-from payrelay.runtime.recovery.lost_commits import LostCommits
 
 LIVE: Final = msgspec.json.encode({"status": "live"})
 

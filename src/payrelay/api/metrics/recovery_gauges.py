@@ -7,8 +7,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.marks import Marks
 
 
 class RecoveryGauges(Collector):

@@ -8,8 +8,7 @@ from typing import Final
 import msgspec
 
 from payrelay.api.openapi.enums import ENUMS, NAMES_OF_ENUMS
-from payrelay.api.openapi.examples import ANSWERS, REQUESTS
-from payrelay.api.openapi.failure_examples import FAILURE_EXAMPLES, failure_examples_of
+from payrelay.api.openapi.examples import ANSWERS, FAILURE_EXAMPLES, REQUESTS, failure_examples_of
 from payrelay.api.openapi.failures import schema_of
 from payrelay.api.openapi.schemas import PAGED, components, name_of, success
 from payrelay.api.openapi.shapes import Schema, plain, refer_to_enums, reference
@@ -234,11 +233,8 @@ def _parameter(parameter: Parameter, location: str) -> Schema:
 
 
 def _request_body(route: Route, body: type[Body]) -> Schema:
-    examples = {name: {"summary": sentence, "value": value} for name, (sentence, value) in REQUESTS[route.name].items()}
-    return {
-        "required": True,
-        "content": {"application/json": {"schema": reference(name_of(body)), "examples": examples}},
-    }
+    media = {"schema": reference(name_of(body)), "examples": REQUESTS[route.name]}
+    return {"required": True, "content": {"application/json": media}}
 
 
 def _responses(route: Route) -> Schema:
@@ -265,9 +261,7 @@ def _success(route: Route) -> Schema:
         names.append("Link")
     media: Schema = {"schema": success(route.answer)}
     if route.answer in ANSWERS:
-        msg, data = ANSWERS[route.answer]
-        is_paged = route.answer in PAGED
-        media["example"] = {"status": 1, "msg": msg, "data": data, **({"next_cursor": None} if is_paged else {})}
+        media["example"] = ANSWERS[route.answer]
     if route.is_stream:
         stream: Schema = {"text/event-stream": {"schema": _STRING}}
         return {"description": "Events, as they happen.", "headers": _headers(names), "content": stream}

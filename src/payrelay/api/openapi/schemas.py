@@ -21,8 +21,8 @@ from payrelay.flows.events.event_views import EventPage, EventView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
 from payrelay.flows.orders.order_views import OrderView
 from payrelay.flows.payments.operation_views import OperationDetail, OperationView
-from payrelay.flows.recovery.acknowledge import RecoveryView
 from payrelay.flows.subscriptions.show_subscription_states import SubscriptionStateView
+from payrelay.recovery.flows.acknowledge import RecoveryView
 
 PAGED: Final = frozenset({"operations", "customers", "client_tokens", "subscription states", "events", "deliveries"})
 """The answers that are pages of a list; ``next_cursor`` leads from each to the next."""

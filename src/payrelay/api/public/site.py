@@ -14,7 +14,7 @@ from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.health import LIVE, STOPPING, HealthSource, readiness
 from payrelay.errors import Code, Refusal
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 
 ASSETS: Final = {
     "docs.css": "text/css",

@@ -7,7 +7,7 @@ from payrelay.api.requests.body import Body, CheckedValue
 from payrelay.api.requests.route import Route, refused
 from payrelay.core.access.credential import Scope
 from payrelay.errors import Code
-from payrelay.flows.recovery.acknowledge import acknowledge_recovery, show_recovery
+from payrelay.recovery.flows.acknowledge import acknowledge_recovery, show_recovery
 
 INCARNATIONS_MAX: Final = 1_000_000_000
 """More than any database has."""

@@ -6,14 +6,14 @@ from typing import Final
 from payrelay.backups.store.drafts import Draft
 from payrelay.backups.store.manifest import Backup
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import Incarnation
-from payrelay.core.recovery.marks import MarksShown
+from payrelay.core.database.incarnations import Incarnation
+from payrelay.core.database.marks import MarksShown
 from payrelay.errors import StoreError, StoreUnusable
-from payrelay.flows.recovery.begin_recovery import begin_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import require_opened
-from payrelay.store.recovery.identity import IdentityStore
 
 LOST_MARGIN_MS: Final = 5 * 60 * 1000
 """A commit may come so much later than the time in it, and the clocks of two machines may differ."""

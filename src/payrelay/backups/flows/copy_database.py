@@ -13,12 +13,12 @@ from payrelay.backups.flows.check_copy import check_database
 from payrelay.backups.store.copied import Moved
 from payrelay.backups.store.copy_to_postgresql import CopyUnderWay, copying
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity
 from payrelay.errors import DatabaseNotReady, StoreError, StoreUnusable
 from payrelay.flows.audit.audit import Progress
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import is_anything_stored, verify_key
-from payrelay.store.recovery.identity import IdentityStore
 
 
 class CopyOrder(NamedTuple):

@@ -4,7 +4,7 @@ Until everything is checked, nothing is changed that a server would use. Then th
 once, with its recovery begun: there is no moment in which a server would find it without.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,14 +29,12 @@ class RestorePlace(NamedTuple):
     Attributes:
         url: the setting PAYRELAY_DATABASE_URL.
         seal: gives the seal of the configured encryption key, which must open the backup. Raises PayrelayError.
-        variables: the environment of PostgreSQL's programs.
         anchor_path: the setting PAYRELAY_ANCHOR_PATH.
         look_at_marks: compares the high-water marks with the backup.
     """
 
     url: str
     seal: Callable[[], Seal]
-    variables: Mapping[str, str]
     anchor_path: Path | None
     look_at_marks: LookAtMarks = no_marks
 
@@ -113,7 +111,7 @@ async def restore(place: RestorePlace, order: RestoreOrder, clock: Clock, moved:
     """
     backup = read_backup(order.folder)
     seal = _required_seal(place, backup)
-    async with draft_at(place.url, backup, place.variables) as draft:
+    async with draft_at(place.url, backup) as draft:
         _require_named(draft, order.replaces)
         await draft.load(backup, moved)
         noted = noted_in(place.anchor_path)

@@ -1,17 +1,17 @@
 """An embedded database on its way into PostgreSQL: one transaction on either side, of which the source's ends first."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import asyncpg
 
 from payrelay.backups.store.copied import Moved
 from payrelay.backups.store.in_transaction import InTransaction, in_postgresql, in_sqlite
-from payrelay.backups.store.restored_postgresql import connected, require_quiet
 from payrelay.backups.store.tables import copy_tables
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import ANY
@@ -19,8 +19,14 @@ from payrelay.errors import StoreUnusable
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.postgresql.database import open_postgresql
 from payrelay.store.engine.postgresql.faults import translated
-from payrelay.store.engine.postgresql.hosts import name_of
+from payrelay.store.engine.postgresql.hosts import name_of, unreadable
+from payrelay.store.engine.postgresql.sessions import CONNECT_TIMEOUT_S
 from payrelay.store.engine.sqlite_file import require_ours, require_there
+
+_UNLIMITED: Final = {"idle_in_transaction_session_timeout": "0", "statement_timeout": "0", "lock_timeout": "10s"}
+_SESSIONS: Final = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'payrelay%' AND pid <> pg_backend_pid()"""
 
 
 class CopyUnderWay(NamedTuple):
@@ -60,9 +66,11 @@ async def copying(path: Path, url: str, clock: Clock) -> AsyncIterator[CopyUnder
     name = name_of(url)
     async with AsyncExitStack() as stack:
         stack.callback(OwnerLock.of_database(path).release)
-        target = await stack.enter_async_context(connected(url))
+        target = await stack.enter_async_context(_connected(url))
         stack.enter_context(translated())
-        await require_quiet(target, name)
+        sessions = await target.fetchval(_SESSIONS)
+        if sessions:
+            raise StoreUnusable(f"{name}: processes of Payrelay have {sessions} sessions on it; stop them all first")
         await (await open_postgresql(url, clock=clock, changes=ANY)).close()
         await stack.enter_async_context(target.transaction())
         # A service that is started on it meanwhile would begin a store of its own there.
@@ -70,6 +78,20 @@ async def copying(path: Path, url: str, clock: Clock) -> AsyncIterator[CopyUnder
         await target.execute("SET LOCAL synchronous_commit = on")
         connection, source = stack.enter_context(_source(path))
         yield CopyUnderWay(source, in_postgresql(target), name, connection, target)
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """Connects as an operator's command, which may take long. Raises SettingsError, StoreUnavailable."""
+    try:
+        with translated():
+            connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, server_settings=_UNLIMITED)
+    except ValueError:
+        raise unreadable() from None
+    try:
+        yield connection
+    finally:
+        await asyncio.shield(connection.close())
 
 
 @contextmanager

@@ -70,8 +70,8 @@ def read_backup(folder: Path) -> Backup:
     return Backup(folder / manifest.file, manifest, made_at_ms)
 
 
-def check_copy(backup: Backup, draft: Path | None, moved: Moved, stop: threading.Event) -> None:
-    """Reads the copy once, compares it with its manifest, and writes it to ``draft`` where there is one.
+def check_copy(backup: Backup, draft: Path, moved: Moved, stop: threading.Event) -> None:
+    """Reads the copy once, compares it with its manifest, and writes it to ``draft``.
 
     Raises StoreUnusable where the copy is not the one that was made; OSError where a file can't be read or written.
     """
@@ -84,17 +84,14 @@ def check_copy(backup: Backup, draft: Path | None, moved: Moved, stop: threading
             digest.update(chunk)
             size += len(chunk)
             target.write(chunk)
-            if draft is not None and (size // _CHUNK_BYTES) % _SYNC_EVERY_CHUNKS == 0:
+            if (size // _CHUNK_BYTES) % _SYNC_EVERY_CHUNKS == 0:
                 os.fdatasync(target.fileno())
             moved(size // 1_000_000, max(total_mb, size // 1_000_000))
         target.flush()
-        if draft is not None:
-            os.fsync(target.fileno())
+        os.fsync(target.fileno())
     if (size, digest.hexdigest()) != (manifest.bytes, manifest.sha256):
         raise StoreUnusable(f"{backup.copy}: the copy is not whole: it is not the one that {MANIFEST} tells of")
 
 
-def _written(draft: Path | None) -> BinaryIO:
-    if draft is None:
-        return Path(os.devnull).open("wb")
+def _written(draft: Path) -> BinaryIO:
     return os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb")

@@ -55,7 +55,7 @@ async def copy_postgresql(url: str, target: Path, moved: Moved, variables: Mappi
                 await _dump(url, target, moved, ("--schema", schema, "--snapshot", snapshot), variables)
     finally:
         await connection.close()
-    await run_program(variables, "pg_restore", f"--file={os.devnull}", str(target), steps_back=True)
+    await run_program(variables, "pg_restore", f"--file={os.devnull}", str(target))
     return copied
 
 
@@ -83,7 +83,6 @@ async def _dump(url: str, target: Path, moved: Moved, options: Iterable[str], va
             *options,
             f"--file={target}",
             f"--dbname={address}",
-            steps_back=True,
         )
     finally:
         watching.cancel()

@@ -9,9 +9,9 @@ from typing import Final
 from payrelay.app import SharedResources
 from payrelay.core.moments import spoken
 from payrelay.errors import StoreError
-from payrelay.flows.recovery.inspect_marks import inspect_marks
+from payrelay.flows.database.inspect_marks import inspect_marks
 from payrelay.gateways.gateway import CheckResult
-from payrelay.runtime.recovery.folder_calls import FolderCalls
+from payrelay.runtime.database.folder_calls import FolderCalls
 from payrelay.settings import Settings
 
 NO_FOLDER: Final = (

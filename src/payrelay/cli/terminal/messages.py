@@ -26,6 +26,8 @@ PIPE_CLOSED: Final = 141
 """The exit code where the reader of the output went away: 128 and the number of SIGPIPE."""
 
 STANDARD_STREAMS: Final = 3
+PACKAGES_BESIDE: Final = {"payrelay_simulator": "simulator", "payrelay_tools": "tools"}
+"""Packages of ours that are installed beside this one, each with the extra that brings it."""
 
 FoundT = TypeVar("FoundT")
 
@@ -46,6 +48,14 @@ class CommandError(Exception):
 def not_found(kind: str, name: str) -> CommandError:
     """Makes the error for a name or id that nothing has."""
     return CommandError(f"there is no {kind} {name}", NOT_FOUND)
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    """Says which of the packages beside this one is missing, and how to install it; raises any other error again."""
+    extra = PACKAGES_BESIDE.get(error.name or "")
+    if extra is None:
+        raise error
+    return f"payrelay-{extra} is needed, which is not installed: pip install 'payrelay[{extra}]'"
 
 
 def require_found(found: FoundT | None, kind: str, name: str) -> FoundT:

@@ -1,1 +1,1 @@
-"""What is known of a database before it is opened: its address, what may be changed, what a backup is."""
+"""What is known of a database: its address, its identity, the marks outside it, what may be changed."""

@@ -2,9 +2,9 @@
 
 from typing import Final, NamedTuple
 
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.operators.roles import Act
 from payrelay.core.payments.operation import State
-from payrelay.core.recovery.held_decisions import HeldDecision
 
 
 class ActText(NamedTuple):

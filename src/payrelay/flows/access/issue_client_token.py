@@ -76,8 +76,8 @@ async def issue_client_token(relay: Relay, request: Request, token_request: Clie
         issued_at_ms=begins_s * 1000,
         expires_at_ms=ends_s * 1000,
     )
-    key = await relay.signing_keys.newest()
-    await relay.client_tokens.add(token)
+    key = await relay.access.signing_keys.newest()
+    await relay.access.client_tokens.add(token)
     # The customer may have been removed just before this token was stored, and its tokens revoked without this one.
     await _require_customer(relay, request, token_request.customer_id)
     return found(issued_view(token, signed(token, key)))
@@ -106,7 +106,7 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
         return
     customer = await relay.customers.get(customer_id)
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
-        await relay.lost_commits.require_known(customer_id, "customer")
+        await relay.database.lost_commits.require_known(customer_id, "customer")
         raise Refusal(Code.NOT_FOUND, "customer_id names no customer of yours on this account")
     if not customer.can_be_charged:
         raise Refusal(Code.NOT_FOUND, f"customer_id names a customer that was {customer.state}")

@@ -18,8 +18,8 @@ from payrelay.core.access.credential import (
     compose_key,
     hash_of,
 )
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.core.access.revocations import Revocation, RevocationKind
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.store.access.credentials import Credentials
 
 PRINCIPAL_LENGTH_MAX: Final = 100

@@ -13,7 +13,7 @@ async def list_client_tokens(
 
     A Link header leads to the next page. Expired tokens are deleted soon after.
     """
-    issued = await relay.client_tokens.list(
+    issued = await relay.access.client_tokens.list(
         request.principal, request.account, customer_id=customer_id, before=before, limit=limit + 1
     )
     return answer_page(

@@ -21,9 +21,9 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.core.recovery.lost_effects import is_within, may_have_made, sendings_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
+from payrelay.recovery.rules.lost_effects import is_within, may_have_made, sendings_of
 
 OWNER_SENTENCE: Final = (
     "the database lost commits, and whose this order is can't be told until its recovery has ended; this request was"
@@ -45,7 +45,7 @@ async def lost_since_ms(relay: Relay) -> int | None:
 
     What was made before it tells who owns an order, and with it what nobody is known to have made.
     """
-    current = (await relay.lost_commits.identity()).current
+    current = (await relay.database.lost_commits.identity()).current
     return None if current.lost is None or not current.is_recovering else current.lost.since_ms
 
 
@@ -66,7 +66,7 @@ async def is_reserved(relay: Relay, request: Request) -> bool:
     always False. Raises StoreError.
     """
     since_ms = await lost_since_ms(relay)
-    if acts_for_any(request.credential) or (since_ms is None and not relay.lost_commits.must_wait):
+    if acts_for_any(request.credential) or (since_ms is None and not relay.database.lost_commits.must_wait):
         return False
     return bool(await _other_makers(relay, relay.account(request.account).merchant, request.principal, since_ms))
 
@@ -78,7 +78,7 @@ async def may_be_anothers_order(relay: Relay, checkout: Checkout) -> bool:
     it. It is in no doubt once all other principals had acknowledged the recovery when the checkout was opened: they had
     asked for their orders again. Raises StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
+    current = (await relay.database.lost_commits.identity()).current
     if current.lost is None or not current.is_recovering or checkout.created_at_ms < current.lost.since_ms:
         return False
     if await _is_owned_since_before(relay, checkout.merchant, checkout.order_id, current.lost.since_ms):
@@ -90,10 +90,10 @@ async def may_be_anothers_order(relay: Relay, checkout: Checkout) -> bool:
 async def _other_makers(relay: Relay, merchant: str, principal: str, since_ms: int | None) -> frozenset[str]:
     """Returns the principals that may have made what is lost, and that are foreign to this one."""
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
-    makers = may_have_made(await relay.credentials.list(), accounts, since_ms)
-    if relay.apps_principal is not None:  # it may have no key here
-        makers |= {relay.apps_principal}
-    return makers - {principal} - await relay.principals.acts_for(principal)
+    makers = may_have_made(await relay.access.credentials.list(), accounts, since_ms)
+    if relay.settings.apps_principal is not None:  # it may have no key here
+        makers |= {relay.settings.apps_principal}
+    return makers - {principal} - await relay.access.principals.acts_for(principal)
 
 
 async def require_unreserved(relay: Relay, request: Request, noun: str) -> None:
@@ -115,12 +115,12 @@ async def require_owned(
     are lost. While the database is behind, and nobody knows since when, that holds of all payments. Otherwise it always
     returns. Raises StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
+    current = (await relay.database.lost_commits.identity()).current
     lost = current.lost if current.is_recovering else None
-    if lost is None and not relay.lost_commits.must_wait:
+    if lost is None and not relay.database.lost_commits.must_wait:
         return
     account = relay.account(request.account)
-    known = await relay.owners.payments_of_order(account.merchant, order_id)
+    known = await relay.access.owners.payments_of_order(account.merchant, order_id)
     unknown = [each for each in payments() if not known.get(str(each.payment_id))]
     if lost is not None:
         window = sendings_of(lost, sending_ms(account.timeout_s))
@@ -134,4 +134,4 @@ async def require_owned(
 
 async def _is_owned_since_before(relay: Relay, merchant: str, order_id: str, since_ms: int) -> bool:
     """Tells whether a row from before the loss gives the order an owner for good."""
-    return bool((await relay.owners.of_order(merchant, order_id, before_ms=since_ms)).all)
+    return bool((await relay.access.owners.of_order(merchant, order_id, before_ms=since_ms)).all)

@@ -31,7 +31,7 @@ async def is_foreign(relay: Relay, request: Request, owners: frozenset[str]) -> 
     """Tells whether a thing with these owners is foreign to the caller. Raises StoreError."""
     if may_act(request.credential, owners):
         return False
-    acts_for = await relay.principals.acts_for(request.principal)
+    acts_for = await relay.access.principals.acts_for(request.principal)
     return not may_act(request.credential, owners, acts_for)
 
 
@@ -40,7 +40,7 @@ async def foreign_among(relay: Relay, request: Request, owned: Mapping[str, froz
     suspected = {id_: owners for id_, owners in owned.items() if not may_act(request.credential, owners)}
     if not suspected:
         return frozenset()
-    acts_for = await relay.principals.acts_for(request.principal)
+    acts_for = await relay.access.principals.acts_for(request.principal)
     return frozenset(id_ for id_, owners in suspected.items() if not may_act(request.credential, owners, acts_for))
 
 
@@ -51,7 +51,7 @@ async def visible_principals(relay: Relay, request: Request) -> frozenset[str] |
     """
     if acts_for_any(request.credential):
         return None
-    return await relay.principals.acts_for(request.principal) | {request.principal}
+    return await relay.access.principals.acts_for(request.principal) | {request.principal}
 
 
 async def require_own(relay: Relay, request: Request, subject: str, *, but_for: str = "") -> OrderOwners:
@@ -64,7 +64,7 @@ async def require_own(relay: Relay, request: Request, subject: str, *, but_for: 
     known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
-    merchant, owners = relay.account(request.account).merchant, relay.owners
+    merchant, owners = relay.account(request.account).merchant, relay.access.owners
     if noun == "order":
         of_order = await owners.of_order(merchant, id_, but_for=but_for)
         if await is_foreign(relay, request, of_order.settled):
@@ -92,7 +92,7 @@ async def require_free_order(relay: Relay, request: Request, order_id: str) -> O
     ``require_own`` does; StoreError.
     """
     merchant = relay.account(request.account).merchant
-    owners = await relay.owners.of_order(merchant, order_id)
+    owners = await relay.access.owners.of_order(merchant, order_id)
     if await is_foreign(relay, request, owners.all):
         await refuse_taken(relay, merchant, order_id)
     return owners
@@ -117,14 +117,16 @@ async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Check
     strangers = [each for each in others if each.principal != checkout.principal]
     if not strangers:
         return []
-    acts_for = await relay.principals.acts_for(checkout.principal)
+    acts_for = await relay.access.principals.acts_for(checkout.principal)
     return [each for each in strangers if each.principal not in acts_for]
 
 
 async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> bool:
     """Tells whether an order is foreign to the caller. Raises Refusal as ``require_own`` does; StoreError."""
     merchant = relay.account(request.account).merchant
-    return await is_foreign_by_its_owners(relay, request, order_id, await relay.owners.of_order(merchant, order_id))
+    return await is_foreign_by_its_owners(
+        relay, request, order_id, await relay.access.owners.of_order(merchant, order_id)
+    )
 
 
 async def is_foreign_by_its_owners(relay: Relay, request: Request, order_id: str, owners: OrderOwners) -> bool:
@@ -138,7 +140,7 @@ async def is_foreign_by_its_owners(relay: Relay, request: Request, order_id: str
 async def plan_owners(relay: Relay, request: Request, subscription_id: str) -> frozenset[str]:
     """Returns the owners of a subscription, as far as commits that are lost leave them certain. Raises StoreError."""
     merchant = relay.account(request.account).merchant
-    return await relay.owners.of_plan(merchant, subscription_id, before_ms=await lost_since_ms(relay))
+    return await relay.access.owners.of_plan(merchant, subscription_id, before_ms=await lost_since_ms(relay))
 
 
 async def is_foreign_plan(relay: Relay, request: Request, subscription_id: int) -> bool:
@@ -165,14 +167,14 @@ async def answer_as_unknown(
 def _asked_instead(relay: Relay, merchant: str, call: OneThing) -> Iterator[OneThing]:
     """Gives a call about a thing that nobody has: the same one to all that read a foreign thing at the same time."""
     key = merchant, call
-    asked, readers = relay.stand_ins.get(key) or (_of_nothing(relay, call), 0)
-    relay.stand_ins[key] = asked, readers + 1
+    asked, readers = relay.under_way.stand_ins.get(key) or (_of_nothing(relay, call), 0)
+    relay.under_way.stand_ins[key] = asked, readers + 1
     try:
         yield asked
     finally:
-        asked, readers = relay.stand_ins.pop(key)
+        asked, readers = relay.under_way.stand_ins.pop(key)
         if readers > 1:
-            relay.stand_ins[key] = asked, readers - 1
+            relay.under_way.stand_ins[key] = asked, readers - 1
 
 
 def _of_nothing(relay: Relay, call: OneThing) -> OneThing:

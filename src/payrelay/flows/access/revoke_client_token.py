@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.answers import Answer, found
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
@@ -17,9 +17,9 @@ async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> 
     Raises Refusal (not_found) for a token that the caller hasn't issued, or that expired and was deleted.
     """
     principal, account, now_ms = request.principal, request.account, relay.clock.now_ms()
-    if not await relay.client_tokens.revoke(token_id, principal, account, now_ms):
+    if not await relay.access.client_tokens.revoke(token_id, principal, account, now_ms):
         raise Refusal(Code.NOT_FOUND, "there is no such client token")
-    await relay.revocations.add(
+    await relay.database.revocations.add(
         Revocation(kind=RevocationKind.CLIENT_TOKEN, at_ms=now_ms, id=token_id, principal=principal, account=account)
     )
     return found(None)
@@ -33,10 +33,10 @@ async def revoke_client_tokens(
     Answers with how many it revoked. May be repeated.
     """
     principal, now_ms = request.principal, relay.clock.now_ms()
-    revoked = await relay.client_tokens.revoke_some(
+    revoked = await relay.access.client_tokens.revoke_some(
         principal, now_ms, customer_id=customer_id, credential_id=credential_id
     )
-    await relay.revocations.add(
+    await relay.database.revocations.add(
         Revocation(
             kind=RevocationKind.CLIENT_TOKENS,
             at_ms=now_ms,
@@ -50,4 +50,4 @@ async def revoke_client_tokens(
 
 async def forget_client_tokens(relay: Relay) -> int:
     """Deletes at most FORGOTTEN_MAX expired tokens; returns how many. Raises StoreError."""
-    return await relay.client_tokens.prune(relay.clock.now_ms(), FORGOTTEN_MAX)
+    return await relay.access.client_tokens.prune(relay.clock.now_ms(), FORGOTTEN_MAX)

@@ -34,7 +34,7 @@ async def taken_beside(
     is_needed = shown is not None and not owned.keys() <= shown
     if not is_needed and (bound is None or not is_personal(bound)):
         return ()
-    return await relay.known_payments.taken_of_order(relay.account(request.account).merchant, order_id)
+    return await relay.money.known_payments.taken_of_order(relay.account(request.account).merchant, order_id)
 
 
 async def hidden_payments(

@@ -16,7 +16,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
 from payrelay.flows.alerts.alert_messages import MESSAGES
-from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS
+from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS
 from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import NotGivenError
 from payrelay.store.alerts import BEHIND_ROW, Alert, Alerts, AlertSubject
@@ -49,17 +49,18 @@ async def tell_behind(relay: Relay) -> None:
     """Stores that the database is behind, for all processes, with an alert for its incarnation.
 
     Before that, all budgets of calls are blocked for BUDGETS_WAIT_MS: clients go on reading at the gateway, and nobody
-    knows which permits were used in the lost window. Does nothing where the database isn't behind, or that is stored.
-    May be repeated. Raises StoreError.
+    knows which permits were used in the lost window. Does nothing where the database isn't behind, that is stored, or
+    this process has told it of one that isn't behind for good. May be repeated. Raises StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
-    if relay.lost_commits.behind is None or current.behind:
+    lost_commits = relay.database.lost_commits
+    current = (await lost_commits.identity()).current
+    if lost_commits.behind is None or current.behind or lost_commits.told_of == current.number:
         return
     now_ms, merchants = relay.clock.now_ms(), {gateway.merchant for gateway in relay.accounts.values()}
-    await relay.identities.block_budgets(now_ms, BUDGETS_WAIT_MS, merchants)
+    await relay.database.identities.block_budgets(now_ms, BUDGETS_WAIT_MS, merchants)
     # The alert comes first: a process that ends in between leaves the rest to the next one.
     await relay.journal.trail.report(f"{BEHIND_ROW}{current.number}", now_ms)
-    await relay.lost_commits.store_behind()
+    await lost_commits.store_behind()
 
 
 async def begin_alerts(relay: Relay) -> int:

@@ -391,7 +391,7 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
 async def _of_paid_again(relay: Relay, alert: Alert) -> bytes:
     """Writes an alert that an order was paid again; before the first attempt a line of the log says the same."""
     told = told_in(alert.subject_id)
-    both = await relay.paid_again.both(told, now_ms=alert.created_at_ms)
+    both = await relay.money.paid_again.both(told, now_ms=alert.created_at_ms)
     if alert.attempts == 0:
         before = None if both[1] is None else both[1].identity
         logged = {"order_id": told.order_id, "payment": told.identity, "earlier": before}

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import (
     AnchorCheckpoint,
@@ -19,7 +20,6 @@ from payrelay.core.payments.audit_chain import (
 )
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import CLEARABLE, is_step
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import RowDigests
@@ -137,8 +137,8 @@ async def keep_anchors(relay: Relay) -> int:
     while commits are missing or come back: their journal entries have the times that they had. Raises StoreError.
     """
     trail, outside, now_ms = relay.journal.trail, relay.alerting.anchors, relay.clock.now_ms()
-    identity = await relay.lost_commits.refresh()
-    if relay.lost_commits.must_wait:
+    identity = await relay.database.lost_commits.refresh()
+    if relay.database.lost_commits.must_wait:
         return 0
     lost = await _lost_anchors(trail, identity.incarnations)
     for known in await outside.known():
@@ -153,7 +153,7 @@ async def keep_anchors(relay: Relay) -> int:
     if newest is not None:
         await _keep_outside(relay, newest, now_ms)
         outside.seen = newest.text
-        relay.marks.note_anchor(newest.text, newest.made_at_ms)
+        relay.database.marks.note_anchor(newest.text, newest.made_at_ms)
     return len(made)
 
 

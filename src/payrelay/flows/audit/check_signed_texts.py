@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from payrelay.gateways.gateway import CheckResult, Gateway
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import IdentityStore
 
 SUBJECT: Final = "signed texts"
 _OPERATOR: Final = "an authorization whose reply is lost needs an operator"

@@ -56,7 +56,7 @@ async def require_still_free(relay: Relay, request: Request, payment: HostedPaym
     here on finds the page (``flows.payments.free_order``). Raises StoreError.
     """
     merchant = relay.account(request.account).merchant
-    owners = await relay.owners.of_order(merchant, payment.order_id)
+    owners = await relay.access.owners.of_order(merchant, payment.order_id)
     if not before.all and await is_foreign(relay, request, owners.all - {request.principal}):
         await refuse_taken(relay, merchant, payment.order_id)
     await require_no_charge(relay, request, payment)
@@ -70,7 +70,7 @@ def _require_configured(relay: Relay, account: Gateway) -> None:
     if unset:
         names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
         raise Refusal(Code.NOT_CONFIGURED, f"checkouts need {names} to be set here")
-    if relay.public_url is None:
+    if relay.settings.public_url is None:
         raise Refusal(Code.NOT_CONFIGURED, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
 
 
@@ -101,7 +101,7 @@ def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewC
     errors = [
         FieldError(name, "is no link that PAYRELAY_RETURN_LINKS allows")
         for name, link in (("return_to", new.return_to), ("cancel_to", new.cancel_to))
-        if link is not None and not is_allowed(link, relay.return_links)
+        if link is not None and not is_allowed(link, relay.settings.return_links)
     ]
     currency_error = account.capabilities.page_currency_error(payment.currency)
     if currency_error is not None:

@@ -45,7 +45,7 @@ async def close_page(relay: Relay, checkout: Checkout) -> CheckoutView:
     unavailable where it may have been paid in lost commits, or the database is behind. Raises StoreError.
     """
     if checkout.is_open:
-        await relay.lost_commits.require_effects_allowed()
+        await relay.database.lost_commits.require_effects_allowed()
         loss = await doubted_since(relay, checkout)
         if loss is not None and not is_shown_by_now(relay, checkout, loss):
             raise Refusal(Code.UNAVAILABLE, DOUBT_SENTENCE, retry_after_s=DOUBT_RETRY_AFTER_S)

@@ -4,11 +4,10 @@ from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Result
 from payrelay.core.checkouts.checkout_proof import may_be_paid_by
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
-from payrelay.core.recovery.held_decisions import PageDecision
-from payrelay.core.recovery.lost_payments import newest_loss_since
 from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.checkouts.finish_checkout import complete, expire
 from payrelay.flows.relay import Relay
+from payrelay.recovery.rules.lost_payments import PageDecision, newest_loss_since
 
 
 async def decide_checkout(
@@ -26,7 +25,7 @@ async def decide_checkout(
     and currency, and nothing else here may own it. May be repeated. Raises UndecidedError where the checkout went
     through no loss, has its outcome, or the payment isn't so; Refusal where its account isn't configured; StoreError.
     """
-    if newest_loss_since(checkout.created_at_ms, await relay.lost_commits.identity()) is None:
+    if newest_loss_since(checkout.created_at_ms, await relay.database.lost_commits.identity()) is None:
         raise UndecidedError(f"{checkout.id} was opened after the last loss of commits: there is nothing to decide")
     if decision is PageDecision.UNPAID:
         decided = await _end(relay, checkout)

@@ -4,18 +4,18 @@ from collections.abc import Iterable
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind
 from payrelay.core.checkouts.checkout_proof import may_be_paid_by
+from payrelay.core.database.incarnations import DatabaseIdentity, Incarnation
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
-from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
-from payrelay.core.recovery.lost_payments import (
+from payrelay.flows.access.ownership import contenders_of
+from payrelay.flows.relay import Relay
+from payrelay.recovery.rules.lost_payments import (
     first_lost_ms,
     may_be_of_lost_charge,
     may_have_made_payments,
     newest_loss_since,
     unexplained,
 )
-from payrelay.flows.access.ownership import contenders_of
-from payrelay.flows.relay import Relay
 
 
 async def doubted_since(relay: Relay, checkout: Checkout) -> Incarnation | None:
@@ -23,8 +23,8 @@ async def doubted_since(relay: Relay, checkout: Checkout) -> Incarnation | None:
 
     A look that this process has made ends the doubt. Raises StoreError.
     """
-    loss = newest_loss_since(checkout.created_at_ms, await relay.lost_commits.identity())
-    return None if loss is None or relay.lost_commits.cleared_checkouts.has(checkout.id, loss.number) else loss
+    loss = newest_loss_since(checkout.created_at_ms, await relay.database.lost_commits.identity())
+    return None if loss is None or relay.database.lost_commits.cleared_checkouts.has(checkout.id, loss.number) else loss
 
 
 async def is_in_doubt(relay: Relay, checkout: Checkout) -> bool:
@@ -37,8 +37,8 @@ async def is_in_doubt(relay: Relay, checkout: Checkout) -> bool:
 
 def is_shown_by_now(relay: Relay, checkout: Checkout, loss: Incarnation) -> bool:
     """Tells whether the gateway has had time to show all that was begun before an incarnation that lost commits."""
-    known_for_ms = relay.lost_commits.known_for_ms(loss.number)
-    shown_after_ms = _sent_within_ms(relay, checkout) + relay.recovery_lag_s * 1000
+    known_for_ms = relay.database.lost_commits.known_for_ms(loss.number)
+    shown_after_ms = _sent_within_ms(relay, checkout) + relay.settings.recovery_lag_s * 1000
     return known_for_ms >= shown_after_ms or relay.clock.now_ms() >= _shown_from_ms(relay, checkout, loss)
 
 
@@ -60,7 +60,7 @@ async def call_to_unread_plan(relay: Relay, checkout: Checkout) -> None:
     """
     if checkout.kind is not CheckoutKind.RECURRING:
         return
-    reading = await relay.order_searches.reading(checkout.merchant, checkout.order_id)
+    reading = await relay.money.order_searches.reading(checkout.merchant, checkout.order_id)
     for payment in () if reading is None else await unowned(relay, checkout, reading.payments):
         await call_operator(relay, checkout, payment.payment_id)
 
@@ -78,7 +78,7 @@ async def unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment])
     sure = tuple(each for each in fitting if not any(may_be_paid_by(other, each) for other in contenders))
     if not sure:
         return ()
-    before = await relay.imported_payments.of_before(checkout.merchant, sure)
+    before = await relay.money.imported_payments.of_before(checkout.merchant, sure)
     return await relay.checkouts.unowned(checkout, tuple(each for each in sure if each.payment_id not in before))
 
 
@@ -105,7 +105,7 @@ async def may_be_of_charge(relay: Relay, checkout: Checkout, payment: Payment) -
     """
     if checkout.kind is CheckoutKind.RECURRING:
         return False
-    identity = await relay.lost_commits.identity()
+    identity = await relay.database.lost_commits.identity()
     if not may_be_of_lost_charge(payment, checkout.created_at_ms, identity, _sent_within_ms(relay, checkout)):
         return False
     return await _could_be_charged(relay, checkout.merchant, identity)
@@ -116,7 +116,7 @@ async def is_unexplained(relay: Relay, checkout: Checkout, payments: Iterable[Pa
 
     Raises StoreError.
     """
-    since_ms = first_lost_ms(checkout.created_at_ms, await relay.lost_commits.identity()) or 0
+    since_ms = first_lost_ms(checkout.created_at_ms, await relay.database.lost_commits.identity()) or 0
     unknown = await unexplained_among(relay, checkout.merchant, checkout.order_id, payments, since_ms)
     for payment_id in unknown:
         await call_operator(relay, checkout, payment_id)
@@ -129,7 +129,7 @@ async def may_be_of_lost_call(relay: Relay, checkout: Checkout, at_ms: int) -> b
     The time is in ms since 1970, UTC. A report that comes once all of the lost window would show is of the page: until
     then no form went out. Raises StoreError.
     """
-    identity = await relay.lost_commits.identity()
+    identity = await relay.database.lost_commits.identity()
     loss = newest_loss_since(checkout.created_at_ms, identity)
     if loss is None or at_ms >= _shown_from_ms(relay, checkout, loss):
         return False
@@ -152,10 +152,10 @@ async def unexplained_among(
 
 
 async def _could_be_charged(relay: Relay, merchant: str, identity: DatabaseIdentity) -> bool:
-    if relay.can_apps_charge:
+    if relay.settings.can_apps_charge:
         return True
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
-    credentials = await relay.credentials.list()
+    credentials = await relay.access.credentials.list()
     windows = [each.lost for each in identity.incarnations if each.lost is not None]
     return any(may_have_made_payments(credentials, accounts, lost) for lost in windows)
 
@@ -167,4 +167,4 @@ def _sent_within_ms(relay: Relay, checkout: Checkout) -> int:
 
 def _shown_from_ms(relay: Relay, checkout: Checkout, loss: Incarnation) -> int:
     until_ms = loss.began_at_ms if loss.lost is None else loss.lost.until_ms
-    return until_ms + _sent_within_ms(relay, checkout) + relay.recovery_lag_s * 1000
+    return until_ms + _sent_within_ms(relay, checkout) + relay.settings.recovery_lag_s * 1000

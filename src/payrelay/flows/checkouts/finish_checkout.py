@@ -116,7 +116,11 @@ async def inquire(relay: Relay, checkout: Checkout, *, occasion: str | None = No
     changes nothing, and none is made while the database is behind. Raises StoreError where the store can't be used.
     """
     now_ms = relay.clock.now_ms()
-    if not is_inquired(checkout, now_ms) or relay.background.is_leaving or await relay.lost_commits.is_behind():
+    if (
+        not is_inquired(checkout, now_ms)
+        or relay.background.is_leaving
+        or await relay.database.lost_commits.is_behind()
+    ):
         return checkout
     if not await relay.checkouts.lease_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
         return checkout
@@ -144,7 +148,7 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     inquiry no longer than INQUIRY_WAIT_S. Where that is too short, another process leases the checkout, or the database
     is behind, it is returned as it was. Raises StoreError.
     """
-    if await relay.lost_commits.is_behind():
+    if await relay.database.lost_commits.is_behind():
         return checkout
     if checkout.kind not in SHOWN:
         return await expire(relay, checkout)
@@ -201,9 +205,9 @@ async def end_hold(relay: Relay, checkout: Checkout) -> Checkout:
 
     Any other one stays as it is, and so does every one while the database is behind. Raises StoreError.
     """
-    if checkout.state is not CheckoutState.NOTIFIED or await relay.lost_commits.is_behind():
+    if checkout.state is not CheckoutState.NOTIFIED or await relay.database.lost_commits.is_behind():
         return checkout
-    facts = await relay.orders.facts_of_order(checkout.merchant, checkout.order_id)
+    facts = await relay.money.orders.facts_of_order(checkout.merchant, checkout.order_id)
     page = page_let_go(facts, now_ms=relay.clock.now_ms())
     if page is None or page.id != checkout.id:
         return checkout
@@ -242,7 +246,7 @@ async def _tell_second_payment(relay: Relay, checkout: Checkout, result: Result)
         return
     now_ms = relay.clock.now_ms()
     with relay.hooks.passing(FlowPoint.FINISHING, FlowPoint.FINISHED, checkout.id):
-        await relay.paid_again.tell(second, at_ms=now_ms)
+        await relay.money.paid_again.tell(second, at_ms=now_ms)
 
 
 async def _inquire_safely(relay: Relay, checkout: Checkout, occasion: str | None) -> Checkout:

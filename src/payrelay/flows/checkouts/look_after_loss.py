@@ -16,9 +16,9 @@ from functools import partial
 
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import SHOWN, Checkout
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.core.payments.proof import Control
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Refusal, StoreError
 from payrelay.flows.checkouts.doubted_payments import (
     doubted_since,
@@ -39,7 +39,7 @@ async def look_after_loss(relay: Relay, checkout: Checkout) -> Checkout:
     nothing. May be repeated: the slots of the order keep it from asking too often. Raises StoreError.
     """
     loss = await doubted_since(relay, checkout)
-    if loss is None or relay.background.is_leaving or await relay.lost_commits.is_behind():
+    if loss is None or relay.background.is_leaving or await relay.database.lost_commits.is_behind():
         return checkout
     if not is_shown_by_now(relay, checkout, loss):
         return checkout
@@ -84,7 +84,7 @@ async def _judged(relay: Relay, checkout: Checkout, search: OrderSearch, loss: I
     if await is_unexplained(relay, checkout, payments):
         return checkout
     if await shows_no_plan(relay, checkout, search) and await _is_search_working(relay, checkout, search):
-        relay.lost_commits.cleared_checkouts.add(checkout.id, loss.number)
+        relay.database.lost_commits.cleared_checkouts.add(checkout.id, loss.number)
     return checkout
 
 

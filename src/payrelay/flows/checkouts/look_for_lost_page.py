@@ -12,10 +12,10 @@ from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.core.payments.proof import Control
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.doubted_payments import unexplained_among
-from payrelay.flows.recovery.queries import inquire
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.control_query import control_query
 from payrelay.gateways.gateway import Gateway
+from payrelay.recovery.flows.queries import inquire
 from payrelay.store.alerts import ORDER_ROW
 
 TOO_EARLY_SENTENCE: Final = (
@@ -44,16 +44,16 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
     principal that has acknowledged the recovery. Outside of a recovery the gateway is asked only about an order of
     which it showed such a payment before: the recovery's end explains none. Raises StoreError.
     """
-    incarnation = await relay.lost_commits.require_effects_allowed()
+    incarnation = await relay.database.lost_commits.require_effects_allowed()
     name = f"{ORDER_ROW}{relay.account(request.account).merchant}/{order_id}"
     if incarnation is None:
-        since_ms = (await relay.lost_commits.identity()).first_lost_ms
+        since_ms = (await relay.database.lost_commits.identity()).first_lost_ms
         if since_ms is not None and await relay.journal.trail.has_reported(name):
             await _require_explained(relay, request, order_id, since_ms)
         return
     if incarnation.lost is None:
         return
-    wait_ms = relay.lost_commits.wait_ms(incarnation, relay.recovery_lag_s * 1000)
+    wait_ms = relay.database.lost_commits.wait_ms(incarnation, relay.settings.recovery_lag_s * 1000)
     if wait_ms > 0:
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-wait_ms // 1000))
     await _require_explained(relay, request, order_id, incarnation.lost.since_ms)

@@ -54,7 +54,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
             return msgspec.structs.replace(found(opened), headers=(REPLAYED,))
         condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
-        await relay.lost_commits.require_effects_allowed()
+        await relay.database.lost_commits.require_effects_allowed()
         await require_no_lost_page(relay, request, new.payment.order_id)
         await require_no_charge(relay, request, new.payment)
         owners = await require_free_order(relay, request, new.payment.order_id)
@@ -139,7 +139,7 @@ async def _earlier(relay: Relay, request: Request, merchant: str, new: NewChecko
     is_mine = holder.principal == request.principal and is_within(
         holder, request.credential.bound, relay.checkouts.reference_hash
     )
-    is_recent = now_ms - holder.created_at_ms < relay.retention.unkeyed_ms
+    is_recent = now_ms - holder.created_at_ms < relay.settings.retention.unkeyed_ms
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):
         return holder

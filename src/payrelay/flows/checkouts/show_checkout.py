@@ -84,7 +84,7 @@ async def own_checkout(relay: Relay, request: Request, checkout_id: str) -> Chec
         and is_within(checkout, request.credential.bound, relay.checkouts.reference_hash)
     )
     if checkout is None or not is_visible:
-        await relay.lost_commits.require_known(checkout_id, "checkout")
+        await relay.database.lost_commits.require_known(checkout_id, "checkout")
         raise Refusal(Code.NOT_FOUND, "there is no such checkout")
     return checkout
 

@@ -106,7 +106,7 @@ async def return_to_checkout(
 async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> Checkout | None:
     checkout = await relay.checkouts.get(checkout_id)
     if checkout is None or checkout.account != account:
-        await relay.lost_commits.require_known(checkout_id, "checkout")
+        await relay.database.lost_commits.require_known(checkout_id, "checkout")
         return None
     return checkout if hmac.compare_digest(checkout.secret_hash, secret_hash_of(secret)) else None
 

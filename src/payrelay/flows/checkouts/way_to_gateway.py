@@ -33,7 +33,7 @@ def secret_hash_of(secret: str) -> str:
 
 def page_address(relay: Relay, checkout: Checkout, secret: str) -> str:
     """Returns the address of a checkout's page."""
-    return f"{relay.public_url or ''}/{checkout.account}/checkouts/{checkout.id}/{secret}"
+    return f"{relay.settings.public_url or ''}/{checkout.account}/checkouts/{checkout.id}/{secret}"
 
 
 def today_at(relay: Relay, account: Gateway) -> date:
@@ -48,7 +48,7 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
     Raises StoreError, and Refusal where the account offers no way now, for example because its configuration has
     changed.
     """
-    is_held = await relay.paused.is_paused(checkout.account) or await relay.lost_commits.is_behind()
+    is_held = await relay.paused.is_paused(checkout.account) or await relay.database.lost_commits.is_behind()
     if is_held or await is_in_doubt(relay, checkout):
         return None
     account = relay.account(checkout.account)
@@ -56,7 +56,7 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
     returns = ReturnUrls(
         return_url=f"{address}/return",
         cancel_url=f"{address}/cancel",
-        notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
+        notify_url=f"{relay.settings.public_url or ''}/{checkout.account}/notifications",
     )
     page = HostedPage(checkout_id=checkout.id, payment=details.asked, returns=returns, today=today_at(relay, account))
     link = await account.checkout(page)

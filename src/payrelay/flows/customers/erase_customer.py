@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.answers import Answer
 from payrelay.core.customers.customer import Customer, CustomerEvent, erased, removed
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OperationFilter
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
 from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, erasable_customer, visible_customer
@@ -96,7 +96,7 @@ async def _forget_checkouts(relay: Relay, batch: CustomerOrders) -> None:
 async def _revoke_client_tokens(relay: Relay, batch: CustomerOrders) -> None:
     """Revokes the customer's client tokens."""
     customer = batch.customer
-    await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
+    await relay.access.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
 
 
 FORGETTERS: Final[tuple[Forgetter, ...]] = (
@@ -164,7 +164,7 @@ async def remove(relay: Relay, customer: Customer) -> Customer:
 
 
 async def _list(relay: Relay, kind: RevocationKind, customer: Customer) -> None:
-    await relay.revocations.add(Revocation(kind=kind, at_ms=relay.clock.now_ms(), id=customer.id))
+    await relay.database.revocations.add(Revocation(kind=kind, at_ms=relay.clock.now_ms(), id=customer.id))
 
 
 async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:

@@ -55,7 +55,7 @@ async def erasable_customer(relay: Relay, request: Request, customer_id: str) ->
 
 async def _require_own(relay: Relay, request: Request, customer_id: str, customer: Customer | None) -> Customer:
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
-        await relay.lost_commits.require_known(customer_id, "customer")
+        await relay.database.lost_commits.require_known(customer_id, "customer")
         raise Refusal(Code.NOT_FOUND, "there is no such customer")
     return customer
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from payrelay.core.recovery.positions import incarnation_of, lost_after
+from payrelay.core.events.positions import incarnation_of, lost_after
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 
@@ -19,7 +19,7 @@ async def require_kept(relay: Relay, after: int) -> None:
     """
     if after == 0:
         return
-    feed, lost = relay.dispatch.feed, lost_after(after, await relay.lost_commits.identity())
+    feed, lost = relay.dispatch.feed, lost_after(after, await relay.database.lost_commits.identity())
     if lost is None:
         last = await feed.last_position()
     else:

@@ -30,7 +30,7 @@ async def apply_authorization(context: NotificationContext, checkout: Checkout) 
     if not is_accepted and await other_than_hosted_authorization(context, checkout):
         return NotificationReason.OTHER_TEXT
     token_hash, now_ms = secret_hash(content.authorization_token), context.relay.clock.now_ms()
-    facts = await context.relay.orders.facts_of_order(checkout.merchant, checkout.order_id)
+    facts = await context.relay.money.orders.facts_of_order(checkout.merchant, checkout.order_id)
     before, own = facts.hold, AcceptedHold(token_hash=token_hash, accepted_at_ms=now_ms)
     if before is not None and before.token_hash == token_hash:
         own = before

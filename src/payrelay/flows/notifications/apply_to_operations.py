@@ -50,7 +50,7 @@ async def tell_second_payment(context: NotificationContext, operations: list[Ope
         ids = {"payment_id": payment_id, "operation_id": None, "hold": None}
         money = {"amount_minor": context.notification.amount_minor, "currency": context.notification.currency}
         second = msgspec.structs.replace(first, **ids, **money)
-        await context.relay.paid_again.tell(second, at_ms=context.relay.clock.now_ms())
+        await context.relay.money.paid_again.tell(second, at_ms=context.relay.clock.now_ms())
 
 
 async def _to_operation(context: NotificationContext, operation: Operation) -> NotificationReason | None:

@@ -92,7 +92,7 @@ class NotificationContext:
         Raises StoreError.
         """
         merchant, order_id = self.account.merchant, self.content.order_id
-        is_told = await self.relay.paid_again.is_told(merchant, order_id, payment_id or "")
+        is_told = await self.relay.money.paid_again.is_told(merchant, order_id, payment_id or "")
         return NotificationReason.PAID_AGAIN if is_told else NotificationReason.SECOND_PAYMENT
 
     @property

@@ -54,7 +54,7 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
     disputed = await _disputed_payment(context)
     if isinstance(disputed, NotificationReason):
         return disputed
-    known = await relay.chargebacks.of_payment(account.merchant, disputed.payment_id)
+    known = await relay.money.chargebacks.of_payment(account.merchant, disputed.payment_id)
     if known is not None and not await _is_won(context, known):
         return NotificationReason.CHARGEBACK_KEPT  # proved before: a repeat costs no call to the gateway
     record = await _record_of(context, disputed)
@@ -75,7 +75,7 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
         part_minor=_part_of(context.content.moved_minor, record.amount_minor),
     )
     with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, notification.id):
-        await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)), won=known)
+        await relay.money.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)), won=known)
     return NotificationReason.CHARGEBACK_KEPT
 
 
@@ -88,7 +88,7 @@ async def look_whether_won(context: NotificationContext) -> NotificationReason |
     relay, account, payment_id = context.relay, context.account, context.content.payment_id
     if payment_id is None:
         return None
-    known = await relay.chargebacks.of_payment(account.merchant, payment_id)
+    known = await relay.money.chargebacks.of_payment(account.merchant, payment_id)
     if known is None or known.order_id != context.content.order_id:
         return None
     if context.notification.received_at_ms <= known.noted_at_ms or await _is_won(context, known):
@@ -111,7 +111,7 @@ async def _is_won(context: NotificationContext, chargeback: Chargeback) -> bool:
 
 
 async def _facts_of(context: NotificationContext, chargeback: Chargeback) -> PaymentFacts:
-    return facts_of_one(await context.relay.orders.facts_of_payment(chargeback.merchant, chargeback.payment_id))
+    return facts_of_one(await context.relay.money.orders.facts_of_payment(chargeback.merchant, chargeback.payment_id))
 
 
 def _part_of(moved_minor: int | None, whole_minor: int | None) -> int | None:

@@ -78,5 +78,5 @@ async def _work_on_anew(relay: Relay, notification: Notification) -> Notificatio
         await relay.inbox.record(replayed)
     except Outdated:
         raise NotReplayedError("it was changed at this moment; read it again") from None
-    await relay.order_searches.bring_forward(replayed.merchant, replayed.order_id, now_ms=replayed.updated_at_ms)
+    await relay.money.order_searches.bring_forward(replayed.merchant, replayed.order_id, now_ms=replayed.updated_at_ms)
     return replayed

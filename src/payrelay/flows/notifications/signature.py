@@ -90,7 +90,7 @@ async def _is_signed_elsewhere(context: NotificationContext) -> bool:
     if any(account.capabilities.signs_elsewhere is not False for account in accounts):
         return True
     # Forms and calls of a lost time may have the text, and are in no list.
-    return (await relay.lost_commits.identity()).has_lost_commits
+    return (await relay.database.lost_commits.identity()).has_lost_commits
 
 
 def _log(context: NotificationContext, operation_id: str | None, others: list[TextHolder]) -> None:

@@ -56,7 +56,7 @@ ATTEMPTS_MAX: Final = 3
 async def begin_inbox(relay: Relay) -> int:
     """Leases notifications that are due, and works on them in the background; returns how many. Raises StoreError."""
     inbox = relay.inbox
-    room = AT_ONCE_MAX - len(relay.being_worked_on)
+    room = AT_ONCE_MAX - len(relay.under_way.being_worked_on)
     if room <= 0:
         return 0
     now_ms = relay.clock.now_ms()
@@ -81,9 +81,9 @@ def has_room(relay: Relay, merchant: str, order_id: str) -> bool:
 
     Not while the database is behind: what it lacks may own the payment.
     """
-    if relay.lost_commits.behind is not None:
+    if relay.database.lost_commits.behind is not None:
         return False
-    return (merchant, order_id) in relay.being_worked_on or len(relay.being_worked_on) < AT_ONCE_MAX
+    return (merchant, order_id) in relay.under_way.being_worked_on or len(relay.under_way.being_worked_on) < AT_ONCE_MAX
 
 
 def work_later(relay: Relay, notification: Notification) -> None:
@@ -92,17 +92,17 @@ def work_later(relay: Relay, notification: Notification) -> None:
     Where too many orders are being worked on, the worker leases it later.
     """
     order = (notification.merchant, notification.order_id)
-    waiting = relay.being_worked_on.get(order)
+    waiting = relay.under_way.being_worked_on.get(order)
     if waiting is not None:
         waiting.setdefault(notification.id, notification)
     elif has_room(relay, *order):
-        relay.being_worked_on[order] = {notification.id: notification}
+        relay.under_way.being_worked_on[order] = {notification.id: notification}
         relay.background.start(_work_on_order(relay, order))
 
 
 async def _work_on_order(relay: Relay, order: tuple[str, str]) -> None:
     """Works on the notifications of an order until none is left to this process."""
-    waiting = relay.being_worked_on[order]
+    waiting = relay.under_way.being_worked_on[order]
     try:
         while waiting:
             batch = list(waiting.values())
@@ -114,7 +114,7 @@ async def _work_on_order(relay: Relay, order: tuple[str, str]) -> None:
             except Exception:  # a fault of Payrelay in one order must not end the work on what comes after
                 relay.log.exception("order_failed", order_id=order[1])
     finally:
-        del relay.being_worked_on[order]
+        del relay.under_way.being_worked_on[order]
 
 
 async def _work_on_batch(relay: Relay, batch: list[Notification]) -> None:
@@ -256,7 +256,7 @@ async def _unless_lost(context: NotificationContext, reason: NotificationReason)
         return reason
     if relay.clock.now_ms() < notification.received_at_ms + LOST_WAITS_FOR_MS:
         return reason
-    identity = await relay.lost_commits.identity()
+    identity = await relay.database.lost_commits.identity()
     return NotificationReason.MAY_BE_LOST if identity.may_have_lost(notification.received_at_ms) else reason
 
 

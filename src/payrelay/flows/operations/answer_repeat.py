@@ -75,10 +75,10 @@ async def find_equal(
     own operation, and ``asked_at_ms`` the time of a request that isn't made now. Raises OperationForged,
     StoreUnavailable.
     """
-    if request.idempotency_key is not None or relay.retention.unkeyed_ms == 0:
+    if request.idempotency_key is not None or relay.settings.retention.unkeyed_ms == 0:
         return None
     now_ms = relay.clock.now_ms() if asked_at_ms is None else asked_at_ms
-    since_ms = now_ms - relay.retention.unkeyed_ms + 1
+    since_ms = now_ms - relay.settings.retention.unkeyed_ms + 1
     if intent.kind is Kind.CAPTURE:  # one for each authorization, whose guard it keeps
         merchant = relay.account(request.account).merchant
         guarded = await relay.journal.find_guard(merchant, captured_guard(intent.subject))
@@ -125,7 +125,7 @@ def answer_blocked(
     other = holder.operation
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
-    is_unkeyed = request.idempotency_key is None and relay.retention.unkeyed_ms > 0
+    is_unkeyed = request.idempotency_key is None and relay.settings.retention.unkeyed_ms > 0
     if is_unkeyed and other.state in OPEN_STATES and _is_equal(holder, request, fingerprint):
         return answer_repeat(relay, ClaimedOperation(other, None), request, fingerprint)
     if other.state not in OPEN_STATES:

@@ -75,7 +75,7 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
 async def preview_decision(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
     """Returns what a decision would make of an operation; stores nothing."""
     report, answer = await _report_of(relay, operation, decision)
-    change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.retention)
+    change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.settings.retention)
     return Consequence(operation=change.operation, entry=change.entry, answer=answer)
 
 

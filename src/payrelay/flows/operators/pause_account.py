@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.moments import spoken
 from payrelay.core.payments.explanations import printable
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.store.gateways.pauses import Pauses
 
 

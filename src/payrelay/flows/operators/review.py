@@ -97,11 +97,11 @@ async def list_paid_again(relay: Relay, *, limit: int) -> list[OrderPaidAgain]:
     One is left out once all its payments but one are given back. ``limit`` is of further payments, the newest ones.
     """
     now_ms = relay.clock.now_ms()
-    told = await relay.paid_again.told(since_ms=now_ms - PAID_AGAIN_MS, limit=limit)
+    told = await relay.money.paid_again.told(since_ms=now_ms - PAID_AGAIN_MS, limit=limit)
     found = []
     # An order with two further payments is listed once, since the first of them.
     for (merchant, order_id), since_ms in {(each.merchant, each.order_id): each.told_at_ms for each in told}.items():
-        payments = standing((await relay.paid_again.of_order(merchant, order_id, now_ms=now_ms))[1])
+        payments = standing((await relay.money.paid_again.of_order(merchant, order_id, now_ms=now_ms))[1])
         if len(payments) > 1:
             account = payments[0].account
             found.append(OrderPaidAgain(account=account, order_id=order_id, since_ms=since_ms, standing=payments))

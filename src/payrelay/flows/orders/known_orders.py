@@ -58,7 +58,7 @@ async def _merchants(relay: Relay, order_id: str, account: str | None) -> dict[s
     """Gives the merchants that may know the order, with an account of each: configured ones, and those of its rows."""
     operations = await relay.journal.list(OperationFilter(order_id=order_id), before=None, limit=_LOOKED_AT)
     checkouts = await relay.checkouts.list(CheckoutFilter(order_id=order_id), before=None, limit=_LOOKED_AT)
-    payments = await relay.known_payments.list(PaymentFilter(order_id=order_id), limit=_LOOKED_AT)
+    payments = await relay.money.known_payments.list(PaymentFilter(order_id=order_id), limit=_LOOKED_AT)
     named = [(each.merchant, each.account) for each in operations]
     named += [(each.merchant, each.account) for each in checkouts]
     named += [(each.merchant, owner.account) for each in payments for owner in each.owners]

@@ -71,7 +71,7 @@ async def list_known_payments(
     wanted = PaymentFilter(merchant=merchant, order_id=order_id, status=status, payment_id=payment_id)
     names = {each.merchant: name for name, each in relay.accounts.items()}
     found = []
-    for each in await relay.known_payments.list(wanted, limit=limit):
+    for each in await relay.money.known_payments.list(wanted, limit=limit):
         money = (await read_payment_money(relay, each.merchant, each.payment_id)).payment(each.payment_id)
         found.append(ListedPayment(view=_view(each, money, names), money=money))
     return found

@@ -97,7 +97,7 @@ async def read_order_money(relay: Relay, merchants: Collection[str], order_id: s
     Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
-    read = [await relay.paid_again.of_order(merchant, order_id, now_ms=now_ms) for merchant in sorted(merchants)]
+    read = [await relay.money.paid_again.of_order(merchant, order_id, now_ms=now_ms) for merchant in sorted(merchants)]
     facts = [each for each, _ in read]
     money = money_of(facts, [await balance_now(relay, each) for each in facts])
     return msgspec.structs.replace(money, standing=standing([each for _, known in read for each in known]))
@@ -105,7 +105,7 @@ async def read_order_money(relay: Relay, merchants: Collection[str], order_id: s
 
 async def read_payment_money(relay: Relay, merchant: str, payment_id: str) -> OrderMoney:
     """Reads one payment's money; without a payment where nothing is known of it. Raises StoreError."""
-    facts = await relay.orders.facts_of_payment(merchant, plain_number(payment_id))
+    facts = await relay.money.orders.facts_of_payment(merchant, plain_number(payment_id))
     return money_of([facts], [await balance_now(relay, facts)])
 
 

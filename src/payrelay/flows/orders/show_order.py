@@ -28,10 +28,10 @@ async def show_order(relay: Relay, request: Request, order_id: str) -> Answer:
     payments of it, may be among lost commits. Raises StoreError.
     """
     merchant = relay.account(request.account).merchant
-    owners, owned = await relay.owners.of_order_and_payments(merchant, order_id)
-    facts = await relay.orders.facts_of_order(merchant, order_id)
+    owners, owned = await relay.access.owners.of_order_and_payments(merchant, order_id)
+    facts = await relay.money.orders.facts_of_order(merchant, order_id)
     if not facts.is_known or await is_foreign_by_its_owners(relay, request, order_id, owners):
-        await relay.lost_commits.require_known(None, "order")
+        await relay.database.lost_commits.require_known(None, "order")
         raise Refusal(Code.NOT_FOUND, "there is no such order")
     balance = await balance_now(relay, facts)
     await require_owned(relay, request, order_id, lambda: [_shown(each, order_id) for each in balance.payments])

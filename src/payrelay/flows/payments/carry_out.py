@@ -44,10 +44,10 @@ from payrelay.flows.operations.answer_repeat import (
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
 from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
 from payrelay.flows.payments.free_order import require_free, require_no_page
-from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
+from payrelay.recovery.flows.clear_request import clear, require_same_recovery
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
 
@@ -81,7 +81,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
-    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
+    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.settings.retention.unkeyed_ms > 0)
     earlier = await find_earlier(relay, request, claim) or await find_equal(relay, request, intent, fingerprint)
     if earlier is not None:
         return answer_repeat(relay, earlier, request, fingerprint)
@@ -162,7 +162,7 @@ class Attempt:
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         send_by_ms = self._relay.clock.now_ms() + SEND_WITHIN_S * 1000
         try:
-            await self._relay.lost_commits.require_effects_allowed()
+            await self._relay.database.lost_commits.require_effects_allowed()
             decided = Report(event=Event.DECIDED_SEND, evidence=evidence, send_by_ms=send_by_ms)
             self.operation = (await apply(self._relay, held, decided)).operation
         except BaseException:  # as in run: the permit must not be lost
@@ -310,7 +310,7 @@ class Attempt:
             self._withdraw_later(cause)
 
     def _withdraw_later(self, cause: str) -> None:
-        withdrawals, operation_id = self._relay.withdrawals, self.operation.id
+        withdrawals, operation_id = self._relay.under_way.withdrawals, self.operation.id
         if len(withdrawals) < WITHDRAWALS_MAX:
             withdrawals.add(operation_id)
             task = self._store_later(partial(self._withdraw, cause), OutcomeKind.NOT_SENT)

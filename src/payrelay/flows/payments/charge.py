@@ -48,5 +48,5 @@ async def _prepared(relay: Relay, request: Request, call: Charge, intent: Intent
     intent = msgspec.structs.replace(intent, condition=condition)
     if not is_handle(call.customer_token):
         return intent
-    lost_since_ms = await relay.lost_commits.tries_lost_since_ms(request.principal)
+    lost_since_ms = await relay.database.lost_commits.tries_lost_since_ms(request.principal)
     return await with_token(relay, request, call, intent, lost_since_ms=lost_since_ms)

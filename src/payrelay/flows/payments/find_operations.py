@@ -61,7 +61,7 @@ async def show_operation_by_key(relay: Relay, request: Request, idempotency_key:
     Raises Refusal (not_found) where the caller may see none.
     """
     principal = None if _sees_all(request) else request.principal
-    of_person = None if request.credential.bound else relay.person_names.key_as_stored(idempotency_key)
+    of_person = None if request.credential.bound else relay.access.person_names.key_as_stored(idempotency_key)
     found = [
         await relay.journal.newest_by_key(request.account, principal, each)
         for each in (idempotency_key, of_person)
@@ -73,7 +73,7 @@ async def show_operation_by_key(relay: Relay, request: Request, idempotency_key:
 
 async def _show(relay: Relay, request: Request, operation: Operation | None, operation_id: str | None) -> Answer:
     if operation is None or not may_see(request, operation):
-        await relay.lost_commits.require_known(operation_id, "operation")
+        await relay.database.lost_commits.require_known(operation_id, "operation")
         raise Refusal(Code.NOT_FOUND, "there is no such operation")
     inquire_now(relay, operation)
     history = await relay.journal.history(operation.id)
@@ -91,7 +91,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None, ope
 
 async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
     """Returns the chargebacks of an operation's payments. Raises StoreError."""
-    return [chargeback_view(each) for each in await relay.chargebacks.of_operation(operation_id)]
+    return [chargeback_view(each) for each in await relay.money.chargebacks.of_operation(operation_id)]
 
 
 def may_see(request: Request, operation: Operation) -> bool:

@@ -99,11 +99,11 @@ def _wait_s(page: Checkout, now_ms: int) -> int:
 
 
 async def _require_unpaid_before(relay: Relay, request: Request, intent: Intent) -> None:
-    if request.idempotency_key is not None or relay.retention.unkeyed_ms == 0 or intent.order_id is None:
+    if request.idempotency_key is not None or relay.settings.retention.unkeyed_ms == 0 or intent.order_id is None:
         return
-    since_ms = relay.clock.now_ms() - relay.retention.unkeyed_ms
+    since_ms = relay.clock.now_ms() - relay.settings.retention.unkeyed_ms
     merchant = relay.account(request.account).merchant
-    for payment in await relay.imported_payments.of_order(merchant, intent.order_id):
+    for payment in await relay.money.imported_payments.of_order(merchant, intent.order_id):
         is_equal = (payment.amount_minor, payment.currency) == (intent.amount_minor, intent.currency)
         if is_equal and payment.status is PaymentStatus.RECEIVED and payment.latest_ms >= since_ms:
             raise Refusal(Code.CONFLICT, PAID_SENTENCE)

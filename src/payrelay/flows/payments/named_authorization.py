@@ -80,7 +80,7 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
     handle = call.authorization_token
     checkout = await relay.checkouts.get(handle)
     if checkout is None:
-        await relay.lost_commits.require_known(handle, "checkout")
+        await relay.database.lost_commits.require_known(handle, "checkout")
     merchant = relay.account(request.account).merchant
     if checkout is None or checkout.merchant != merchant or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, _NO_SUCH)
@@ -100,7 +100,7 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
     is_held = checkout.state in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
     tokens = [each for each in (of_key, reported if is_held else None) if each is not None]
     if not tokens:
-        await relay.lost_commits.require_current(checkout.created_at_ms, "checkout")
+        await relay.database.lost_commits.require_current(checkout.created_at_ms, "checkout")
         raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization")
     return checkout, tokens[-1]
 
@@ -108,7 +108,7 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
 async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bool:
     """Tells whether the caller has made an equal request before: with its key, or with none in the repeat window."""
     fingerprint = fingerprint_of(request.account, call)
-    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
+    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.settings.retention.unkeyed_ms > 0)
     if claim is None:
         return False
     earlier = await find_earlier(relay, request, claim)
@@ -120,7 +120,7 @@ async def _tokens_before(relay: Relay, request: Request, checkout: Checkout, cal
 
     Those of the repeat window alone: no call is cleared so soon.
     """
-    after_ms = max(checkout.created_at_ms, relay.clock.now_ms() - relay.retention.unkeyed_ms)
+    after_ms = max(checkout.created_at_ms, relay.clock.now_ms() - relay.settings.retention.unkeyed_ms)
     asked = OperationFilter(principal=request.principal, kind=_kind_of(call), order_id=checkout.order_id)
     newest = await relay.journal.list(asked, before=None, limit=_BEFORE_MAX)
     kept = [await _kept_call(relay, each) for each in newest if each.created_at_ms > after_ms]

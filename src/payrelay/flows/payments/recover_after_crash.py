@@ -26,7 +26,7 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     now_ms = relay.clock.now_ms()
     if is_sole_owner:
         await relay.inbox.expire_leases(now_ms)
-        await relay.order_searches.expire_leases(now_ms)
+        await relay.money.order_searches.expire_leases(now_ms)
     timeouts_ms = {name: int(account.timeout_s * 1000) for name, account in relay.accounts.items()}
     before_ms = NEVER_MS if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
     longest_ms = max(timeouts_ms.values(), default=0)

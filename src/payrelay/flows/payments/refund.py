@@ -61,7 +61,7 @@ def _of_authorization(named: NamedAuthorization[Void]) -> Intent:
 async def with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
     """Adds the payment's order and currency, and whether it was received; a lost answer is proved by them later."""
     merchant = relay.account(request.account).merchant
-    payment = await relay.known_payments.get(merchant, plain_number(call.payment_id))
+    payment = await relay.money.known_payments.get(merchant, plain_number(call.payment_id))
     if payment is None:
         return intent
     is_received = payment.status is PaymentStatus.RECEIVED

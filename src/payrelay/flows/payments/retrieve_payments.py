@@ -29,14 +29,14 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
         return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
     cached = await relay.read(request, call)
     if cached.reading.code is Code.NOT_FOUND:
-        taken = await relay.known_payments.taken_of_order(relay.account(request.account).merchant, call.order_id)
+        taken = await relay.money.known_payments.taken_of_order(relay.account(request.account).merchant, call.order_id)
         hidden = await hidden_payments(relay, request, call.order_id, {}, taken) if taken else frozenset()
         return await with_missing(relay, request, cached, taken, hidden=hidden)
     if cached.reading.code is not None:
         return cached.answer(Trace(request_id=request.request_id))
     # A payment that the gateway shows has an owner by now: its operation was stored before it was sent.
     account, raw_data = relay.account(request.account), cached.reading.raw_data or b"[]"
-    owners, owned = await relay.owners.of_order_and_payments(account.merchant, call.order_id)
+    owners, owned = await relay.access.owners.of_order_and_payments(account.merchant, call.order_id)
     if await is_foreign_by_its_owners(relay, request, call.order_id, owners):
         return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
     await require_owned(relay, request, call.order_id, lambda: account.payments_in(raw_data) or ())

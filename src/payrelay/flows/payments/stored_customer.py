@@ -49,10 +49,10 @@ async def _tell_lost(relay: Relay, merchant: str, customer_id: str) -> None:
     The token is gone then. Whoever asks for made-up customers raises no second alert.
     """
     try:
-        await relay.lost_commits.require_known(customer_id, "customer")
+        await relay.database.lost_commits.require_known(customer_id, "customer")
     except Refusal:
         relay.log.error("customer_may_be_lost", customer_id=customer_id)
-        incarnation = await relay.lost_commits.incarnation()
+        incarnation = await relay.database.lost_commits.incarnation()
         await relay.journal.trail.report(f"{LOST_CUSTOMERS_ROW}{incarnation}/{merchant}", relay.clock.now_ms())
         raise
 

@@ -75,7 +75,7 @@ async def within_limits(
     plan = planned(money)
 
     def is_left(operation_id: str) -> Unit[None]:
-        facts = yield from relay.orders.facts_within(merchant, payment_id)
+        facts = yield from relay.money.orders.facts_within(merchant, payment_id)
         if any(each.id == operation_id and each.state is not State.SENDING for each in facts.operations):
             return  # held for a person, or carried out before: nothing is sent
         facts = facts.without(operation_id)

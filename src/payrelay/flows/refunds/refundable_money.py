@@ -43,7 +43,7 @@ async def read_money(relay: Relay, merchant: str, payment_id: str, *, but_for: s
 
     ``payment_id`` has no zeros in front. Raises StoreError.
     """
-    facts = (await relay.orders.facts_of_payment(merchant, payment_id)).without(but_for)
+    facts = (await relay.money.orders.facts_of_payment(merchant, payment_id)).without(but_for)
     return RefundableMoney(facts, await balance_now(relay, facts))
 
 

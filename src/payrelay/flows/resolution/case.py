@@ -94,7 +94,7 @@ class Case:
         """Gives those of the payments that belong to other operations or checkouts, or are from before Payrelay."""
         ids = tuple(payment.payment_id for payment in payments)
         others = await self.relay.resolution.owned_by_others(self.operation, ids)
-        return others | await self.relay.imported_payments.of_before(self.operation.merchant, payments)
+        return others | await self.relay.money.imported_payments.of_before(self.operation.merchant, payments)
 
     async def prove(self, match: Match, evidence: Evidence) -> None:
         """Stores that the operation took effect, with an answer composed of the record that was found."""

@@ -23,7 +23,7 @@ async def control_query(relay: Relay, merchant: str, order_id: str | None, inqui
     if paid is None:
         paid = await _reported_order(relay, merchant, order_id)
     if paid is None:
-        paid = await relay.imported_payments.paid_order(merchant, other_than=order_id or "")
+        paid = await relay.money.imported_payments.paid_order(merchant, other_than=order_id or "")
     if paid is None:
         return Control.NONE_KNOWN
     observation = await inquire(PaymentsOfOrder(order_id=paid))
@@ -32,6 +32,6 @@ async def control_query(relay: Relay, merchant: str, order_id: str | None, inqui
 
 async def _reported_order(relay: Relay, merchant: str, order_id: str | None) -> str | None:
     accounts = {name for name, each in relay.accounts.items() if each.merchant == merchant}
-    reports = (await relay.lost_commits.identity()).current.reports
+    reports = (await relay.database.lost_commits.identity()).current.reports
     named = [each.paid_order for each in reports if each.account in accounts and each.paid_order != order_id]
     return next((each for each in reversed(named) if each is not None), None)

@@ -2,8 +2,8 @@
 
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.proof import Match, SendingWindow
-from payrelay.core.recovery.lost_effects import began_before_loss, doubted, sendings_of
 from payrelay.flows.resolution.case import Case
+from payrelay.recovery.rules.lost_effects import began_before_loss, doubted, sendings_of
 
 
 async def lost_sendings(case: Case) -> list[SendingWindow]:
@@ -11,7 +11,7 @@ async def lost_sendings(case: Case) -> list[SendingWindow]:
 
     Raises StoreError.
     """
-    incarnations = (await case.relay.lost_commits.identity()).incarnations
+    incarnations = (await case.relay.database.lost_commits.identity()).incarnations
     lost_windows = began_before_loss(case.operation, incarnations)
     return [sendings_of(lost, sending_ms(case.account.timeout_s)) for lost in lost_windows]
 

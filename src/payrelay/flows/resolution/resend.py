@@ -70,7 +70,7 @@ async def resend(
         return
     is_sending = False
     try:
-        if await case.relay.lost_commits.is_behind():
+        if await case.relay.database.lost_commits.is_behind():
             return
         if may_send is not None and not await may_send():
             await case.no_observation()

@@ -49,7 +49,7 @@ async def begin_due(relay: Relay) -> int:
 
     At most AT_ONCE_MAX run at any time, besides those out of turn. Raises StoreError where the store can't be read.
     """
-    scheduled = sum(not is_urgent for is_urgent in relay.being_resolved.values())
+    scheduled = sum(not is_urgent for is_urgent in relay.under_way.being_resolved.values())
     due = await _lease_due(relay, AT_ONCE_MAX - scheduled)
     for operation in due:
         relay.background.start(resolve_one(relay, operation))
@@ -75,12 +75,12 @@ async def resolve_one(
     ``is_urgent`` is for a try out of turn: it doesn't wait for a permit, and stores nothing where it proves nothing.
     ``inquire`` asks for payments in place of the gateway, for a try that shares its inquiry with others of the order.
     """
-    if operation.id in relay.being_resolved:
+    if operation.id in relay.under_way.being_resolved:
         if not is_urgent:  # an inquiry out of turn is under way: the one by schedule follows soon
             with suppress(StoreError):
                 await relay.resolution.postpone(operation, relay.clock.now_ms() + INQUIRE_NOW_AFTER_MS)
         return
-    relay.being_resolved[operation.id] = is_urgent
+    relay.under_way.being_resolved[operation.id] = is_urgent
     try:
         await _resolve(relay, operation, is_urgent=is_urgent, inquire=inquire)
     except (Outdated, IllegalTransition):
@@ -90,7 +90,7 @@ async def resolve_one(
     except Exception:  # our own fault in one operation must not keep the others from being resolved
         relay.log.exception("resolution_failed", operation_id=operation.id)
     finally:
-        del relay.being_resolved[operation.id]
+        del relay.under_way.being_resolved[operation.id]
 
 
 def inquire_now(relay: Relay, operation: Operation) -> None:
@@ -102,20 +102,20 @@ def inquire_now(relay: Relay, operation: Operation) -> None:
     if operation.state not in INQUIRED or now_ms - operation.updated_at_ms < INQUIRE_NOW_AFTER_MS:
         return
     now_s = relay.clock.boot_s()
-    inquired_now_s = relay.inquired_now.get(operation.id)
+    inquired_now_s = relay.under_way.inquired_now.get(operation.id)
     is_too_soon = inquired_now_s is not None and now_s - inquired_now_s < INQUIRIES_NOW_APART_S
-    if is_too_soon or sum(relay.being_resolved.values()) >= AT_ONCE_MAX:
+    if is_too_soon or sum(relay.under_way.being_resolved.values()) >= AT_ONCE_MAX:
         return
-    relay.inquired_now.pop(operation.id, None)
-    if len(relay.inquired_now) >= INQUIRIES_NOW_MAX:
-        del relay.inquired_now[next(iter(relay.inquired_now))]
-    relay.inquired_now[operation.id] = now_s
+    relay.under_way.inquired_now.pop(operation.id, None)
+    if len(relay.under_way.inquired_now) >= INQUIRIES_NOW_MAX:
+        del relay.under_way.inquired_now[next(iter(relay.under_way.inquired_now))]
+    relay.under_way.inquired_now[operation.id] = now_s
     relay.background.start(resolve_one(relay, operation, is_urgent=True))
 
 
 async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool, inquire: Inquire | None) -> None:
     """Makes the try, unless the database is behind: what it lacks may own the payment that would be the proof."""
-    if await relay.lost_commits.is_behind():
+    if await relay.database.lost_commits.is_behind():
         return
     account = relay.account_of(operation.account, operation.merchant)
     if account is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.retention import Kept
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
@@ -56,9 +56,9 @@ async def begin_clearing(relay: Relay) -> int:
         for kept in CLEARED_IN_BATCHES
         if relay.clearing.periods.of(kept) is not None and relay.clearing.idle_until_s.get(kept, float("-inf")) <= now_s
     ]
-    if not kinds or await relay.lost_commits.is_behind():
+    if not kinds or await relay.database.lost_commits.is_behind():
         return 0
-    if (await relay.lost_commits.identity()).current.is_recovering:
+    if (await relay.database.lost_commits.identity()).current.is_recovering:
         return 0
     cleared, done = await clear_round(relay.clearing, kinds, relay.clock.now_ms())
     relay.clearing.idle_until_s.update(dict.fromkeys(done, now_s + IDLE_S))

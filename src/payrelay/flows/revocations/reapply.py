@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from payrelay.core.access.client_token import LIFE_MAX_S
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.customers.customer import CustomerState
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.gateways.pauses import Pause
-from payrelay.core.recovery.incarnations import Incarnation
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import StoreError, StoreUnusable
 from payrelay.flows.customers.erase_customer import erase, remove
 from payrelay.flows.relay import Relay
@@ -32,13 +32,15 @@ async def reapply_revocations(relay: Relay) -> int:
     """
     now_ms = relay.clock.now_ms()
     try:
-        await relay.revocations.forget(now_ms)
-        listed = await relay.revocations.read()
+        await relay.database.revocations.forget(now_ms)
+        listed = await relay.database.revocations.read()
     except OSError as error:
-        folder = relay.revocations.folder
+        folder = relay.database.revocations.folder
         raise StoreUnusable(f"the list of revocations in {folder} can't be read: {error.strerror}") from error
     if listed.unreadable:
-        relay.log.error("revocations_unreadable", lines=listed.unreadable, folder=str(relay.revocations.folder))
+        relay.log.error(
+            "revocations_unreadable", lines=listed.unreadable, folder=str(relay.database.revocations.folder)
+        )
     count = (
         await _reapply_keys(relay, listed.revocations)
         + await _reapply_client_tokens(relay, listed.revocations, now_ms)
@@ -52,10 +54,10 @@ async def reapply_revocations(relay: Relay) -> int:
 
 async def reapply_in_new_incarnation(relay: Relay) -> None:
     """Reapplies once for each incarnation that this process sees begin. Raises StoreError."""
-    current = (await relay.lost_commits.identity()).current.number
-    if relay.revocations.reapplied_in != current:
+    current = (await relay.database.lost_commits.identity()).current.number
+    if relay.database.revocations.reapplied_in != current:
         await reapply_revocations(relay)
-        relay.revocations.reapplied_in = current
+        relay.database.revocations.reapplied_in = current
 
 
 async def begin_reapplying(relay: Relay) -> None:
@@ -63,7 +65,7 @@ async def begin_reapplying(relay: Relay) -> None:
 
     No other job delays a revocation, and a folder that hangs delays no other job. Raises StoreError.
     """
-    current, revocations = (await relay.lost_commits.identity()).current.number, relay.revocations
+    current, revocations = (await relay.database.lost_commits.identity()).current.number, relay.database.revocations
     if revocations.reapplied_in != current and not revocations.is_reapplying:
         revocations.is_reapplying = True
         relay.background.start(_reapply_apart(relay))
@@ -76,7 +78,7 @@ async def _reapply_apart(relay: Relay) -> None:
         relay.log.warning("job_failed", job="reapply_in_new_incarnation", reason=str(error))
         relay.hooks.job_failed("reapply_in_new_incarnation")
     finally:
-        relay.revocations.is_reapplying = False
+        relay.database.revocations.is_reapplying = False
 
 
 async def compare_revocations(relay: Relay) -> None:
@@ -86,19 +88,19 @@ async def compare_revocations(relay: Relay) -> None:
     """
     count = await reapply_revocations(relay)
     if count:
-        number = await relay.lost_commits.incarnation()
-        relay.lost_commits.fall_behind(number, f"it lacked {count} of the revocations that are listed outside")
+        number = await relay.database.lost_commits.incarnation()
+        relay.database.lost_commits.fall_behind(number, f"it lacked {count} of the revocations that are listed outside")
 
 
 async def _reapply_keys(relay: Relay, listed: Sequence[Revocation]) -> int:
     listed_at = {each.id: each.at_ms for each in listed if each.kind is RevocationKind.KEY}
     missing, count = [], 0
-    for key in await relay.credentials.list():
+    for key in await relay.access.credentials.list():
         if key.revoked_at_ms is not None and key.id not in listed_at:
             missing.append(Revocation(kind=RevocationKind.KEY, at_ms=key.revoked_at_ms, id=key.id))
         elif key.revoked_at_ms is None and key.id in listed_at:
-            count += await relay.credentials.revoke(key.id, listed_at[key.id])
-    await relay.revocations.add(*missing)
+            count += await relay.access.credentials.revoke(key.id, listed_at[key.id])
+    await relay.database.revocations.add(*missing)
     return count
 
 
@@ -110,7 +112,7 @@ async def _reapply_client_tokens(relay: Relay, listed: Sequence[Revocation], now
         if each.kind is RevocationKind.CLIENT_TOKEN:
             count += await _reapply_client_token(relay, each.id or "", each.principal, each.account or "", each.at_ms)
         elif each.kind is RevocationKind.CLIENT_TOKENS:
-            count += await relay.client_tokens.revoke_some(
+            count += await relay.access.client_tokens.revoke_some(
                 each.principal,
                 each.at_ms,
                 customer_id=each.customer_id,
@@ -121,10 +123,10 @@ async def _reapply_client_tokens(relay: Relay, listed: Sequence[Revocation], now
 
 
 async def _reapply_client_token(relay: Relay, token_id: str, principal: str, account: str, at_ms: int) -> int:
-    parentage = await relay.client_tokens.parentage(token_id)
+    parentage = await relay.access.client_tokens.parentage(token_id)
     if parentage is None or parentage.revoked_at_ms is not None:
         return 0
-    return int(await relay.client_tokens.revoke(token_id, principal, account, at_ms))
+    return int(await relay.access.client_tokens.revoke(token_id, principal, account, at_ms))
 
 
 async def _reapply_customers(relay: Relay, listed: Sequence[Revocation]) -> int:
@@ -144,7 +146,7 @@ async def _reapply_customers(relay: Relay, listed: Sequence[Revocation]) -> int:
 async def _reapply_pauses(relay: Relay, listed: Sequence[Revocation]) -> int:
     kinds = {RevocationKind.PAUSE, RevocationKind.RESUME}
     newest = {each.account: each for each in listed if each.kind in kinds}
-    incarnations = (await relay.lost_commits.identity()).incarnations
+    incarnations = (await relay.database.lost_commits.identity()).incarnations
     count = 0
     for account, each in newest.items():
         if account is not None and each.kind is RevocationKind.PAUSE and _may_be_lost(each.at_ms, incarnations):

@@ -75,7 +75,7 @@ async def retrieve_subscription(
 
 
 async def _taken(relay: Relay, request: Request, subscription_id: int) -> tuple[TakenPayment, ...]:
-    return await relay.known_payments.taken_of_plan(relay.account(request.account).merchant, str(subscription_id))
+    return await relay.money.known_payments.taken_of_plan(relay.account(request.account).merchant, str(subscription_id))
 
 
 async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: Reading) -> bool:
@@ -98,7 +98,9 @@ async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: 
     if any([await is_foreign_order(relay, request, order_id) for order_id in named]):
         return True
     since_ms = await lost_since_ms(relay)
-    if not any([(await relay.owners.of_order(account.merchant, each, before_ms=since_ms)).all for each in named]):
+    if not any(
+        [(await relay.access.owners.of_order(account.merchant, each, before_ms=since_ms)).all for each in named]
+    ):
         await require_unreserved(relay, request, "subscription")
     return False
 
@@ -110,7 +112,7 @@ async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> 
         fact.subscription_id: fact.order_id
         for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())
     }
-    owners = await relay.owners.of_plans(account.merchant, orders, before_ms=await lost_since_ms(relay))
+    owners = await relay.access.owners.of_plans(account.merchant, orders, before_ms=await lost_since_ms(relay))
     foreign = await foreign_among(relay, request, owners)
     ownerless = frozenset(each for each in orders if not owners.get(each))
     if ownerless and await is_reserved(relay, request):

@@ -56,7 +56,7 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
     merchant = relay.account(request.account).merchant
     summary = await relay.subscriptions.summary(merchant, subscription_id)
     if summary is None or await is_foreign_plan(relay, request, int(subscription_id)):
-        await relay.lost_commits.require_known(None, "subscription")
+        await relay.database.lost_commits.require_known(None, "subscription")
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
         )

@@ -17,6 +17,7 @@ from payrelay.cli.terminal.messages import (
     CommandError,
     complain,
     is_confirmed,
+    missing_package,
     require_answerable,
     say,
     show,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
     from payrelay.imports.flows.import_existing import ImportedItem, ImportReport, ImportScope
     from payrelay.imports.flows.sources import ImportSource
-    from payrelay.imports.rules.laravel_secrets import AppKeys
+    from payrelay.imports.rules.fields import IsMerchant
+    from payrelay_tools.laravel.secrets import AppKeys
 
 app = group()
 
@@ -54,7 +56,7 @@ async def import_all(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A CSV file; laravel-payhere's tables in an SQLite file, a MySQL dump, or a postgresql:// address.",
+            help="A CSV file. With payrelay-tools, laravel-payhere's tables: SQLite file, MySQL dump, postgresql://….",
         ),
     ],
     *,
@@ -79,9 +81,8 @@ async def import_all(
     """
     from payrelay.flows.operators.parts import Actor
     from payrelay.imports.flows.import_existing import ImportScope
-    from payrelay.imports.flows.sources import ImportSource
 
-    settings, keys = read_settings(), _keys_from(app_key_file)
+    settings = read_settings()
     if not dry_run:
         require_answerable(is_sure=yes, undone=UNDONE)
     actor = Actor(operator_from(None))
@@ -90,12 +91,12 @@ async def import_all(
         if name is None or name not in relay.accounts:
             raise CommandError(f"--account must be one of {', '.join(sorted(relay.accounts))}")
         gateway = relay.account(name)
-        read = ImportSource(place=source, keys=keys, is_merchant=gateway.is_merchant_number)
+        read = _opened(source, app_key_file, gateway.is_merchant_number)
         scope = ImportScope(
             account=name,
             merchant=gateway.merchant,
             principal=await _stored_name(relay, principal),
-            source=_named(read),
+            source=read.name,
             actor=actor,
             is_dry=True,
         )
@@ -187,20 +188,39 @@ def _tell_signing(relay: "Relay", account: str) -> None:
 
 
 async def _stored_name(relay: "Relay", principal: str) -> str:
-    stored = await relay.principals.stored_name(principal)
-    known = {each.principal for each in await relay.credentials.list()}
+    stored = await relay.access.principals.stored_name(principal)
+    known = {each.principal for each in await relay.access.credentials.list()}
     if stored not in known:
         raise CommandError(f"there is no key of the principal {principal}: payrelay keys create --name {principal}")
     return stored
 
 
-def _named(source: "ImportSource") -> str:
-    digest = source.digest
-    return source.name if digest is None else f"{source.name} (sha256:{digest[:16]})"
+def _opened(place: str, app_key_file: Path | None, is_merchant: "IsMerchant") -> "ImportSource":
+    """Opens a file in Payrelay's own form here, and whatever has another form by payrelay-tools."""
+    from payrelay.imports.flows.sources import csv_source
+
+    why = ""
+    if "://" not in place and app_key_file is None:
+        try:
+            return csv_source(Path(place), is_merchant)
+        except ImportUnreadableError as error:
+            why = str(error)
+    try:
+        from payrelay_tools.laravel.source import laravel_source
+    except ModuleNotFoundError as error:
+        needed = f"for a shop's tables {missing_package(error)}"
+        raise CommandError(f"{_named(place)}: {'; '.join(filter(None, (why, needed)))}") from None
+    with _unreadable(place):
+        return laravel_source(place, _keys_from(app_key_file), is_merchant)
+
+
+def _named(place: str) -> str:
+    """Names what is read; an address may have a password."""
+    return "the database" if "://" in place else place
 
 
 def _keys_from(path: Path | None) -> "AppKeys":
-    from payrelay.imports.rules.laravel_secrets import AppKeys, app_keys_in
+    from payrelay_tools.laravel.secrets import AppKeys, app_keys_in
 
     if path is None:
         return AppKeys()
@@ -217,8 +237,7 @@ def _unreadable(source: str) -> Iterator[None]:
     try:
         yield
     except ImportUnreadableError as error:
-        named = "the database" if "://" in source else source
-        raise CommandError(f"{named}: {error}", UNUSABLE) from None
+        raise CommandError(f"{_named(source)}: {error}", UNUSABLE) from None
 
 
 @contextmanager

@@ -166,7 +166,9 @@ async def _import_payments(
         else:
             wanted.append((number, item))
     now_ms = relay.clock.now_ms()
-    taken = await relay.imported_payments.take([_row(scope, item, now_ms) for _, item in wanted], is_dry=scope.is_dry)
+    taken = await relay.money.imported_payments.take(
+        [_row(scope, item, now_ms) for _, item in wanted], is_dry=scope.is_dry
+    )
     for (number, item), (verdict, reason) in zip(wanted, taken, strict=True):
         done[number] = ImportedItem(item=item, verdict=verdict, reason=reason)
     return done
@@ -187,22 +189,22 @@ def _row(scope: ImportScope, item: PaymentItem, now_ms: int) -> ImportedPayment:
 
 async def _owned(relay: Relay, scope: ImportScope, item: PaymentItem) -> tuple[ImportVerdict | None, str]:
     """Tells whether a payment, or its order, is somebody's already; None as the verdict where it is to be imported."""
-    acting = await relay.principals.acts_for(scope.principal) | {scope.principal}
-    makers = await relay.owners.of_payment(scope.merchant, item.payment_id)
-    if makers and await relay.imported_payments.get(scope.merchant, item.payment_id) is None:
+    acting = await relay.access.principals.acts_for(scope.principal) | {scope.principal}
+    makers = await relay.access.owners.of_payment(scope.merchant, item.payment_id)
+    if makers and await relay.money.imported_payments.get(scope.merchant, item.payment_id) is None:
         return (ImportVerdict.KNOWN, "") if makers & acting else (ImportVerdict.REFUSED, FOREIGN)
-    of_order = await relay.owners.of_order(scope.merchant, item.order_id)
+    of_order = await relay.access.owners.of_order(scope.merchant, item.order_id)
     if of_order.all and not of_order.all & acting:
         return ImportVerdict.REFUSED, FOREIGN_ORDER
     return None, ""
 
 
 async def _import_plan(relay: Relay, scope: ImportScope, item: PlanItem) -> ImportedItem:
-    acting = await relay.principals.acts_for(scope.principal) | {scope.principal}
-    owners = await relay.owners.of_plan(scope.merchant, item.subscription_id)
+    acting = await relay.access.principals.acts_for(scope.principal) | {scope.principal}
+    owners = await relay.access.owners.of_plan(scope.merchant, item.subscription_id)
     if owners and not owners & acting:
         return ImportedItem(item=item, verdict=ImportVerdict.REFUSED, reason=FOREIGN)
-    of_order = (await relay.owners.of_order(scope.merchant, item.order_id)).all
+    of_order = (await relay.access.owners.of_order(scope.merchant, item.order_id)).all
     if of_order and not of_order & acting:
         return ImportedItem(item=item, verdict=ImportVerdict.REFUSED, reason=FOREIGN_ORDER)
     known = await relay.subscriptions.summary(scope.merchant, item.subscription_id)
@@ -224,7 +226,7 @@ async def _own_installment(relay: Relay, scope: ImportScope, item: PlanItem) -> 
     """
     if item.payment_id is None:
         return item
-    known = await relay.imported_payments.get(scope.merchant, item.payment_id)
+    known = await relay.money.imported_payments.get(scope.merchant, item.payment_id)
     is_own = known is not None and (known.principal, known.subscription_id) == (scope.principal, item.subscription_id)
     return item if is_own else msgspec.structs.replace(item, payment_id=None)
 

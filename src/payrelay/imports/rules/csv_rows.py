@@ -1,18 +1,16 @@
-"""Reads a CSV file as rows: one in Payrelay's own form, or an export of one of laravel-payhere's tables."""
+"""Reads a CSV file as rows: one in Payrelay's own form, or one whose columns somebody else knows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from payrelay.core.text.table_text import TableError, rows_of
 from payrelay.imports.rules.items import ImportUnreadableError, NoItem, SourceRow
-from payrelay.imports.rules.laravel_rows import is_of_laravel
 from payrelay.imports.rules.own_rows import kind_of
 
-LARAVEL = "laravel-payhere"
-"""In the place of a kind, for an export of one of its tables."""
 
-
-def csv_rows(lines: Iterable[str]) -> Iterator[SourceRow | NoItem]:
+def csv_rows(lines: Iterable[str], table_of: Callable[[frozenset[str]], str] = kind_of) -> Iterator[SourceRow | NoItem]:
     """Gives the rows of a file, line by line; one with too many or too few fields is refused, and the others are read.
+
+    ``table_of`` names the table with these columns, or raises ImportUnreadableError.
 
     Raises ImportUnreadableError where the head is none, or the text is no CSV from some line on.
     """
@@ -22,8 +20,7 @@ def csv_rows(lines: Iterable[str]) -> Iterator[SourceRow | NoItem]:
         names = [each.removeprefix("\ufeff").strip().lower() for each in header]
         if len(set(names)) < len(names) or not all(names):
             raise ImportUnreadableError(f"line {number}: the head has an empty name, or one twice")
-        columns = frozenset(names)
-        table = LARAVEL if is_of_laravel(columns) else kind_of(columns)
+        table = table_of(frozenset(names))
         for number, fields in rows:
             place = f"line {number}"
             if len(fields) != len(names):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
 from typing import Final
 
 from payrelay.core.customers.customer import CARD_EXPIRY_WORDS, CARD_FACT_LENGTH_MAX, month_and_year
@@ -11,7 +10,6 @@ from payrelay.core.money import AmountError, is_currency, typed_minor
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.text.table_text import moment_in
 from payrelay.imports.rules.items import ItemRefusedError
-from payrelay.imports.rules.laravel_secrets import AppKeys
 
 TEXT_MAX: Final = 255
 """Characters of an id or a name, as in the API."""
@@ -20,27 +18,25 @@ DATES_LAST_MS: Final = 4_102_444_800_000
 IsMerchant = Callable[[str], bool | None]
 """Tells whether a merchant's number is the account's; None where the account has no number to compare with."""
 OTHER_MERCHANT: Final = "merchant_id is another merchant's"
+ENCRYPTED: Final = "eyJpdiI6"
+"""How a value begins that a shop encrypted with Laravel's own key: ``{"iv":`` in base64. It would pass for a token."""
 _HANDLE: Final = "cus_"
-_FRACTION: Final = re.compile(r"\d{1,15}\.\d{2,16}[1-9]", re.ASCII)
-_NOISE_MAX: Final = Decimal("1e-6")
 _TOKEN: Final = re.compile(r"[!-~]{8,255}")
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T].*")
 """A day with its time, as databases write it."""
 _WHOLE: Final = re.compile(r"\d{1,9}", re.ASCII)
-_FLAGS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
-"""As databases write yes and no."""
 _NULLS: Final = frozenset({"", "NULL", "null", "\\N"})
 
 
 class Fields:
-    """The fields of one row, read by their names; ``keys`` open those that the shop encrypted.
+    """The fields of one row, read by their names; ``opened`` gives the text of a value that may be encrypted.
 
     Everything here raises ItemRefusedError, whose text begins with the name of the field and never has a token.
     """
 
-    def __init__(self, values: Mapping[str, str | None], keys: AppKeys | None = None) -> None:
+    def __init__(self, values: Mapping[str, str | None], opened: "Callable[[str], str] | None" = None) -> None:
         self._values = values
-        self._keys = keys or AppKeys()
+        self._opened = opened or _unencrypted
 
     def has(self, name: str) -> bool:
         """Tells whether the row has the field at all, be it empty."""
@@ -53,7 +49,7 @@ class Fields:
             if value is None or value.strip() in _NULLS:
                 continue
             try:
-                opened = self._keys.opened(value.strip()).strip()
+                opened = self._opened(value.strip()).strip()
             except ItemRefusedError as error:
                 raise ItemRefusedError(f"{name} {error}") from None
             if opened:
@@ -114,24 +110,10 @@ class Fields:
             raise ItemRefusedError(f"{name} {CARD_EXPIRY_WORDS}")
         return expiry
 
-    def flag(self, name: str) -> bool:
-        """Tells whether a field says yes; an empty one says no."""
-        found = (self.text(name) or "0").lower()
-        if found not in _FLAGS:
-            raise ItemRefusedError(f"{name} is neither 1 nor 0")
-        return _FLAGS[found]
-
-    def amount(self, name: str, *, is_float: bool = False) -> int:
-        """Gives an amount in hundredths; a binary fraction (``is_float``) is the hundredth that it is nearest to.
-
-        The shortest text of a fraction doesn't end with a 0: 1.250 is none, and may be a thousand times as much.
-        """
-        found = self.required(name)
-        if is_float and _FRACTION.fullmatch(found):
-            nearest = round(Decimal(found), 2)
-            found = str(nearest) if abs(Decimal(found) - nearest) < _NOISE_MAX else found
+    def amount(self, name: str) -> int:
+        """Gives an amount in hundredths."""
         try:
-            return typed_minor(found)
+            return typed_minor(self.required(name))
         except AmountError as error:
             raise ItemRefusedError(f"{name} {error}") from None
 
@@ -169,6 +151,12 @@ class Fields:
         if at_ms is None or at_ms > DATES_LAST_MS:
             raise ItemRefusedError(f"{name} is no time such as 2026-11-25 10:00:00")
         return at_ms
+
+
+def _unencrypted(value: str) -> str:
+    if value.startswith(ENCRYPTED):
+        raise ItemRefusedError("is encrypted by the shop")
+    return value
 
 
 def _checked(name: str, text: str) -> str:

@@ -21,7 +21,7 @@ import msgspec
 
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
-from payrelay.core.recovery.positions import before_first
+from payrelay.core.events.positions import before_first
 from payrelay.store.digests.rows import RowDigests, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.queries import distinct, query, query_among, query_for_each

@@ -15,6 +15,18 @@ META_OF: Final = query_among("SELECT name, value FROM meta WHERE name @1")
 META_BETWEEN: Final = query("SELECT name, value FROM meta WHERE name >= $1 AND name < $2 ORDER BY name")
 """Reads the facts whose names lie between two texts."""
 
+_PLACE: Final = """
+    (SELECT format('server %s, database %s, table %s', system_identifier,
+                   (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('schema_version')::oid)
+     FROM pg_control_system())"""
+"""What a dump doesn't take along: the server's number, and those that it gave the database and a table of ours."""
+PLACE: Final = query(f"SELECT {_PLACE}", sqlite=("SELECT ''",))
+"""Names the place of the tables; an embedded database has no name for it."""
+GET_META_IN_PLACE: Final = query(
+    f"SELECT value, {_PLACE} FROM meta WHERE name = $1", sqlite=("SELECT value, '' FROM meta WHERE name = $1",)
+)
+"""Reads one fact about the store, with the place of the tables."""
+
 LOCK_META: Final = query("SELECT value FROM meta WHERE name = $1 FOR UPDATE")
 """Reads one fact about the store, and locks it until the transaction ends."""
 

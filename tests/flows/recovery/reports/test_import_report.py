@@ -14,18 +14,18 @@ from tests.relays import SEAL
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.proof import Control
-from payrelay.core.recovery.gateway_reports import ReportVerdict, read_report
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.recovery.hold import hold
-from payrelay.flows.recovery.reports.import_report import NoRecoveryError, ReportImport, import_report
 from payrelay.flows.resolution.control_query import control_query
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
+from payrelay.recovery.flows.hold import hold
+from payrelay.recovery.flows.reports.import_report import NoRecoveryError, ReportImport, import_report
+from payrelay.recovery.rules.gateway_reports import ReportVerdict, read_report
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS, LostCommits
 from payrelay.store.opening import open_database
 
 __all__ = ["url"]
@@ -51,12 +51,12 @@ class Books:
         await give_identity(self.world.database, SEAL)
         lost = LostWindow(since_ms=SINCE_MS, until_ms=UNTIL_MS)
         began = Incarnation(number=2, reason=Beginning.RECOVERED, began_at_ms=UNTIL_MS, lost=lost)
-        await self.relay.identities.change(
+        await self.relay.database.identities.change(
             lambda identity: msgspec.structs.replace(identity, incarnations=(*identity.incarnations, began))
         )
         self.world.clock.passed_ms += NOW_MS - START_MS + IDENTITY_KEPT_MS
-        reading = LostCommits(self.relay.identities.read, self.world.clock, self.relay.log)
-        self.relay = self.world.relay = replace(self.relay, lost_commits=reading)
+        reading = LostCommits(self.relay.database.identities.read, self.world.clock, self.relay.log)
+        self.relay = self.world.relay = replace(self.relay, database=replace(self.relay.database, lost_commits=reading))
 
     async def hold(self, call: Charge = CHARGE, key: str = "k-1", kind: Kind = Kind.CHARGE) -> Operation:
         """Holds a charge, as where no order is known to be paid."""
@@ -101,7 +101,7 @@ async def books(url: str, tmp_path: Path) -> AsyncIterator[Books]:
     """Gives a relay in recovery, with one key for the account."""
     world = World(await open_database(url, clock=Clock(), owner=True), tmp_path / "payrelay.db")
     books = Books(world)
-    await world.relay.credentials.add(CREDENTIAL)
+    await world.relay.access.credentials.add(CREDENTIAL)
     await books.begin()
     yield books
     await world.relay.background.finish(0)
@@ -126,18 +126,18 @@ async def test_the_same_report_twice_changes_nothing(books: Books) -> None:
     """An operator who isn't sure whether the command came to its end gives it again."""
     await books.hold()
     await books.feed(line(), line("320025000002", order_id="B-1"))
-    before = (await books.relay.identities.read(), await books.world.operations())
+    before = (await books.relay.database.identities.read(), await books.world.operations())
     again = await books.feed(line(), line("320025000002", order_id="B-1"))
 
     assert verdicts(again) == [ReportVerdict.KNOWN, ReportVerdict.NOBODYS]
     assert again.is_known
-    assert (await books.relay.identities.read(), await books.world.operations()) == before
+    assert (await books.relay.database.identities.read(), await books.world.operations()) == before
 
 
 async def test_it_is_remembered_with_its_operator(books: Books) -> None:
     """`recover status` shows what was believed, and on whose word."""
     await books.feed(line(), line("320025000002", order_id="B-1"))
-    [note] = (await books.relay.identities.read()).current.reports
+    [note] = (await books.relay.database.identities.read()).current.reports
 
     assert (note.digest, note.account, note.operator, note.verdicts) == (DIGEST, "gateway", "ann", {"nobodys": 2})
 
@@ -169,7 +169,7 @@ async def test_what_does_not_fit_exactly_answers_no_charge(
 async def test_another_principals_payment_answers_no_charge(books: Books) -> None:
     """Two principals had keys in the lost time, and the report doesn't say which of them was paid."""
     other = msgspec.structs.replace(CREDENTIAL, id="000000000002", principal="another shop")
-    await books.relay.credentials.add(other)
+    await books.relay.access.credentials.add(other)
     await books.hold()
     assert verdicts(await books.feed(line())) == [ReportVerdict.NOBODYS]
 
@@ -212,4 +212,4 @@ async def test_without_a_recovery_it_changes_nothing(world: World) -> None:
     await give_identity(world.database, SEAL)
     with pytest.raises(NoRecoveryError):
         await Books(world).feed(line())
-    assert (await world.relay.identities.read()).current.reports == ()
+    assert (await world.relay.database.identities.read()).current.reports == ()

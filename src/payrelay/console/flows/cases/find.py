@@ -53,7 +53,7 @@ async def _by_text(parts: CaseParts, actor: Actor, search: Search) -> Found:
 async def _lost(parts: CaseParts) -> list[str]:
     """Says, where commits of the database may be lost, that what isn't found may be among them."""
     try:
-        await parts.relay.lost_commits.require_known(None, "order")
+        await parts.relay.database.lost_commits.require_known(None, "order")
     except Refusal as refusal:
         return [f"{refusal.msg[:1].upper()}{refusal.msg[1:]}."]
     return []

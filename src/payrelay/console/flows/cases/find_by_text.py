@@ -134,7 +134,7 @@ async def _seen(parts: CaseParts, text: str, findings: Findings) -> None:
     if not text.isdecimal() or is_named:
         return
     for name, gateway in parts.relay.accounts.items():
-        known = await parts.relay.known_payments.get(gateway.merchant, text)
+        known = await parts.relay.money.known_payments.get(gateway.merchant, text)
         if known is not None:
             hit = Hit(
                 noun=Thing.PAYMENT,
@@ -151,7 +151,7 @@ async def _seen(parts: CaseParts, text: str, findings: Findings) -> None:
 
 
 async def _of_keys(parts: CaseParts, text: str, findings: Findings) -> None:
-    of_person = parts.relay.person_names.key_as_stored(text)
+    of_person = parts.relay.access.person_names.key_as_stored(text)
     for key in (text,) if of_person is None else (text, of_person):
         operations = await parts.searches.operations_of_key(key)
         findings.add(hits.of_operation(each, "idempotency key") for each in operations)

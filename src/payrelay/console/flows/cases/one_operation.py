@@ -41,12 +41,12 @@ async def show_operation(parts: CaseParts, actor: Actor, operation_id: str) -> O
     try:
         operation = await parts.relay.journal.get(operation_id)
         if operation is None:
-            await parts.relay.lost_commits.require_known(operation_id, "operation")
+            await parts.relay.database.lost_commits.require_known(operation_id, "operation")
             raise Refusal(Code.NOT_FOUND, "there is no such operation")
         history = await parts.relay.journal.history(operation.id)
     except OperationForged:
         raise Refusal(Code.NOT_FOUND, FORGED_SENTENCE.removesuffix(".")) from None
-    chargebacks = await parts.relay.chargebacks.of_operation(operation.id)
+    chargebacks = await parts.relay.money.chargebacks.of_operation(operation.id)
     number = operation.payment_id
     money = None if number is None else await read_payment_money(parts.relay, operation.merchant, number)
     won = frozenset[str]() if money is None else money.won

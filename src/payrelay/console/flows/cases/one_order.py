@@ -76,7 +76,7 @@ async def show_order(parts: CaseParts, actor: Actor, account: str, order_id: str
     money = await read_order_money(parts.relay, merchants, order_id)
     is_named = rows.operations or rows.checkouts or rows.notifications or rows.subscriptions
     if not (is_named or money.is_known):
-        await parts.relay.lost_commits.require_known(None, "order")
+        await parts.relay.database.lost_commits.require_known(None, "order")
         raise Refusal(Code.NOT_FOUND, f"nothing is known of an order {order_id} on the account {account}")
     moments = await moments_of(parts, actor, rows, merchants, money)
     tried = frozenset(each.payment_id for each in rows.installments if each.payment_id is not None)

@@ -33,7 +33,7 @@ async def moments_of(
         moments += told_moments.of_subscription(summary, tried)
     for merchant in sorted(merchants):
         for payment_id in rows.payments:
-            chargeback = await parts.relay.chargebacks.of_payment(merchant, payment_id)
+            chargeback = await parts.relay.money.chargebacks.of_payment(merchant, payment_id)
             is_won = payment_id in money.won
             moments += [] if chargeback is None else [told_moments.of_chargeback(chargeback, is_won=is_won)]
         told = await parts.told.about(merchant, _subjects(rows))

@@ -21,14 +21,13 @@ from payrelay.console.rules.trends import (
 )
 from payrelay.console.runtime.budget_samples import sample_of
 from payrelay.console.store.trends import TrendSum, share_of
+from payrelay.core.database.incarnations import Incarnation, repeats_end_at_ms
 from payrelay.core.events.delivery import Endpoint
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.gateways.permit_grants import BudgetSnapshot
 from payrelay.core.operators.roles import Act
 from payrelay.core.payments.operation import OpenCount, State
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.flows.operators.parts import Actor
-from payrelay.flows.recovery.end_recovery import ends_at_ms
 
 
 class AccountSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,11 +163,11 @@ def _endpoint(endpoint: Endpoint, waiting: int) -> EndpointSeen:
 
 async def _recovery(parts: CaseParts, actor: Actor) -> RecoverySeen:
     relay = parts.relay
-    current = actor.without_words((await relay.lost_commits.identity()).current, note="")
-    known = await relay.principals.known() if current.is_recovering else []
+    current = actor.without_words((await relay.database.lost_commits.identity()).current, note="")
+    known = await relay.access.principals.known() if current.is_recovering else []
     return RecoverySeen(
         incarnation=current,
         waiting_for=[each for each in known if each not in current.acknowledged],
-        ends_at_ms=ends_at_ms(relay, current) if current.is_recovering else None,
-        behind=relay.lost_commits.behind,
+        ends_at_ms=repeats_end_at_ms(current, relay.settings.retention) if current.is_recovering else None,
+        behind=relay.database.lost_commits.behind,
     )

@@ -6,13 +6,13 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.operators.act_texts import TITLES_OF_DECISIONS
+from payrelay.core.operators.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.core.payments.operation import PAYMENT_KINDS, Event, Operation, State
-from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.errors import Code, Refusal, UndecidedError
 from payrelay.flows.operators.acting import ActResult, ConfirmedAct
 from payrelay.flows.operators.decidable import EVENT_OF_DECISION, Decision
 from payrelay.flows.operators.decide import Consequence, decide, preview_decisions, sentences_of
-from payrelay.flows.recovery.decisions.decide_held import decide_held
+from payrelay.flows.operators.held.decide_held import decide_held
 from payrelay.flows.relay import Relay
 
 _EVENTS: Final[dict[str, Event]] = {

@@ -89,8 +89,8 @@ async def _payment(relay: Relay, id_: str) -> ActTarget | None:
     if account not in relay.accounts or subscription_number(number) is None:
         return None
     merchant, payment_id = relay.account(account).merchant, plain_number(number)
-    known = await relay.known_payments.get(merchant, payment_id)
-    owners = await relay.owners.of_payment(merchant, payment_id)
+    known = await relay.money.known_payments.get(merchant, payment_id)
+    owners = await relay.access.owners.of_payment(merchant, payment_id)
     if known is None or NOT_TOLD in owners:
         return None
     return ActTarget(
@@ -99,7 +99,7 @@ async def _payment(relay: Relay, id_: str) -> ActTarget | None:
         title=f"Payment {payment_id}",
         account=account,
         principal=min(owners, default=""),
-        clients=() if owners else tuple(await relay.principals.known()),
+        clients=() if owners else tuple(await relay.access.principals.known()),
         state="as last seen at the gateway" if known.status is None else known.status.value.lower(),
         seen=str(known.status),
         acts=(Act.REFUND,),
@@ -147,7 +147,7 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
     if account not in relay.accounts or number is None:
         return None
     merchant = relay.account(account).merchant
-    owners = await relay.owners.of_plan(merchant, str(number))
+    owners = await relay.access.owners.of_plan(merchant, str(number))
     summary = await relay.subscriptions.summary(merchant, str(number))
     if NOT_TOLD in owners or (not owners and summary is None):
         return None
@@ -158,7 +158,7 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
         title=f"Subscription {number}",
         account=account,
         principal=min(owners, default=""),
-        clients=() if owners else tuple(await relay.principals.known()),
+        clients=() if owners else tuple(await relay.access.principals.known()),
         state="as the gateway has it" if known is None else f"{known.state.value}, as last reported",
         seen="1" if known is None else known.state.value,
         acts=_ON_PLAN,
@@ -241,7 +241,7 @@ async def _endpoint(relay: Relay, id_: str) -> ActTarget | None:
 
 
 async def _key(relay: Relay, id_: str) -> ActTarget | None:
-    credential = await relay.credentials.get(id_)
+    credential = await relay.access.credentials.get(id_)
     if credential is None:
         return None
     is_revoked = credential.revoked_at_ms is not None

@@ -27,14 +27,16 @@ UNLISTED: Final = (
 async def _pause(relay: Relay, act: ConfirmedAct) -> ActResult:
     now_ms, account = relay.clock.now_ms(), act.target.account
     pause = Pause(account=account, since_ms=now_ms, reason=act.reason, operator=act.operator)
-    change = await pause_account(relay.pauses, relay.revocations, pause)
+    change = await pause_account(relay.pauses, relay.database.revocations, pause)
     said = f"The account {account} is paused: within a second no process begins anything new on it."
     return ActResult(said=said + ("" if change.is_listed else UNLISTED))
 
 
 async def _resume(relay: Relay, act: ConfirmedAct) -> ActResult:
     account, seen_ms = act.target.account, int(act.confirmation.seen.partition(".")[0])
-    change = await resume_account(relay.pauses, relay.revocations, account, relay.clock.now_ms(), seen_ms=seen_ms)
+    change = await resume_account(
+        relay.pauses, relay.database.revocations, account, relay.clock.now_ms(), seen_ms=seen_ms
+    )
     if change.earlier is None and any(each.account == account for each in await relay.pauses.list()):
         raise Refusal(Code.CONFLICT, f"the account {account} was paused anew meanwhile, and that pause stays")
     said = f"The account {account} is open again within a second."
@@ -84,7 +86,7 @@ async def _erase(relay: Relay, act: ConfirmedAct) -> ActResult:
 
 
 async def _revoke_key(relay: Relay, act: ConfirmedAct) -> ActResult:
-    revocation = await revoke_key(relay.credentials, relay.revocations, relay.clock, act.target.id)
+    revocation = await revoke_key(relay.access.credentials, relay.database.revocations, relay.clock, act.target.id)
     return ActResult(said="The key opens nothing any more." + ("" if revocation.is_listed else UNLISTED))
 
 

@@ -1,1 +1,0 @@
-"""Reading a shop's old tables in its database."""

@@ -1,1 +1,0 @@
-"""The router: one address for several installations of Payrelay, each with a database and accounts of its own."""

@@ -1,0 +1,1 @@
+"""Recovery from commits that the database has lost."""

@@ -1,0 +1,1 @@
+"""What a recovery from lost commits has to respect."""

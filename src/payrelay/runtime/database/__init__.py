@@ -1,0 +1,1 @@
+"""Knows whether the database lacks commits."""

@@ -1,1 +1,0 @@
-"""Knows of lost commits, and of the recovery from them."""

@@ -1,0 +1,1 @@
+"""Reads laravel-payhere's tables, wherever a shop has them."""
