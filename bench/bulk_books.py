@@ -25,11 +25,12 @@ from tests.relays import CHAIN_KEY, SEAL
 
 from growing_books import CALL, DAY_MS, FIRST_PAYMENT, Books, changed_by, entry_of, finished, opened
 from payrelay.core.events.event import of_operation
-from payrelay.store.digests.rows import EVENTS, RowKey
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Value
 from payrelay.store.events import outbox
-from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, columns_of
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.events.feed import EVENTS
+from payrelay.store.payments.operation_rows import OperationRows
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 CHUNK: Final = 2_000
 """Operations that one process makes at a time."""
@@ -38,7 +39,7 @@ AHEAD: Final = 2
 COMMIT_EVERY: Final = 50
 """Chunks of one transaction."""
 TABLES: Final = {
-    "operations": f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, row_digest",
+    "operations": f"{OPERATIONS.listed}, sealed_call, sealed_answer, row_digest",
     "history": "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash",
     "events": "position, id, type, account, merchant, principal, subject, at_ms, data, row_digest",
 }
@@ -53,8 +54,8 @@ INDEXED_AT: Final = 15 / 16
 EVENTS_SINCE_MS: Final = START_MS - 30 * DAY_MS
 """Older events are forgotten, and keep their positions."""
 
-_CLAIM: Final = COLUMNS.index("claim")
-_CLAIM_ENDS: Final = COLUMNS.index("claim_ends_at_ms")
+_CLAIM: Final = OPERATIONS.columns.index("claim")
+_CLAIM_ENDS: Final = OPERATIONS.columns.index("claim_ends_at_ms")
 
 Rows = list[list[Value]]
 
@@ -89,7 +90,7 @@ def made(books: Books, first: int, behind: int) -> bytes:
         sealed_answer, at_ms, event, evidence, _, _, row_digest, answer_digest, _, digest = statement.parameters[9:19]
         line = [new.id, 2, at_ms, event, stored.state, evidence, row_digest, answer_digest, stored.chain]
         chunk.history.append(line)
-        columns = columns_of(stored)
+        columns = list(OPERATIONS.row(stored))
         ends_at_ms = stored.claim_ends_at_ms
         if ends_at_ms is not None and ends_at_ms <= START_MS:
             columns[_CLAIM] = columns[_CLAIM_ENDS] = None

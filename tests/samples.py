@@ -20,9 +20,9 @@ from payrelay.core.notifications.notification import (
     NotificationState,
     ReportedStatus,
 )
+from payrelay.core.payments.imported import ImportedPayment
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.store.imports.payments import ImportedPayment
 
 NOW_MS: Final = 1_700_000_000_000
 OPERATION: Final = Operation(

@@ -61,7 +61,7 @@ COMPOSERS: Final = {
     "payrelay.flows.stores",
     "payrelay.worker",
     "payrelay.console.routes",
-    "payrelay.store.statements.digests.columns",
+    "payrelay.store.tables.digested",
     "payrelay.api.openapi.schemas",
 }
 """The first three put everything together, and so name everything; the others list the stores, the jobs, the console's

@@ -23,7 +23,7 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.retention.clearing import Clearing
-from payrelay.store.seals import Seals
+from payrelay.store.tables.seals import Seals
 
 
 class KeyStores(NamedTuple):

@@ -46,7 +46,7 @@ from payrelay.store.events.deliveries import FailedDelivery
 from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.payments.journal import AcceptedOperation
-from payrelay.store.seals import SEALED
+from payrelay.store.tables.seals import SEALED
 
 AT_MS: Final = 1_700_000_000_000
 CARD: Final = "************7395"

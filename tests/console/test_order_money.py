@@ -22,15 +22,15 @@ from payrelay.console.dispatch import Console
 from payrelay.core.checkouts.checkout import CheckoutState, Details
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.operators.roles import Role
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import Evidence, Reading
-from payrelay.core.payments.imported import ImportVerdict
+from payrelay.core.payments.imported import ImportedPayment, ImportVerdict
 from payrelay.core.payments.operation import Event, Kind, Operation
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.flows.orders.order_money import read_order_money
-from payrelay.store.chargebacks import Chargeback
 from payrelay.store.engine.database import T, Unit
-from payrelay.store.imports.payments import ImportedPayment, ImportedPayments
+from payrelay.store.imports.payments import ImportedPayments
 
 ADA = "ada@shop.example"
 PAGE = "/console/orders/gateway/A-1"

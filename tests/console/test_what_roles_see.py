@@ -224,8 +224,8 @@ def test_every_page_and_everything_that_is_stored_is_in_the_tables() -> None:
     texts = {
         (table, column)
         for table, columns in schema().items()
-        for column, kind in columns.items()
-        if kind in {"TEXT", "BLOB"}
+        for column, each in columns.items()
+        if each.kind in {"TEXT", "BLOB"}
     }
     decided = {name.partition("/")[0] for name in SEEN_BY} | PLAIN
 

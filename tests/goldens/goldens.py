@@ -36,7 +36,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Value, all_
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.seals import SEALED, SealedColumn
+from payrelay.store.tables.seals import SEALED, SealedColumn
 
 MINIMAL: Final = Charge(
     authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=34_567, customer_token="59AFEE022CC69CA3"

@@ -34,6 +34,7 @@ from payrelay.core.notifications.notification import (
     NotificationKind,
     NotificationState,
 )
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State, advance
 from payrelay.core.payments.order_search import Slot
@@ -47,7 +48,7 @@ from payrelay.gateways.http.exchange import CallHeaders, Loss, LossCause, Outgoi
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.store.access.owners import Owners
-from payrelay.store.chargebacks import Chargeback, Chargebacks
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database, Statement

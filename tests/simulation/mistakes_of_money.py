@@ -18,14 +18,14 @@ from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.flows.relay import Relay
 from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority
 from payrelay.store.access.owners import Owners
-from payrelay.store.digests.rows import RETURNS_SEEN, RowSieve
+from payrelay.store.digests.rows import RowSieve
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.orders.facts import AGAIN, Orders
 from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation, Journal
 from payrelay.store.payments.paid_again import tell_if_paid_again
-from payrelay.store.statements.gateways.readings import NOTE_RECEIVED
+from payrelay.store.statements.gateways.readings import NOTE_RECEIVED, RETURNS_SEEN
 
 _FORGET_ALERTS: Final = query("DELETE FROM row_alerts")
 _FORGET_LOOK: Final = query(

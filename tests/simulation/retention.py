@@ -14,7 +14,7 @@ from payrelay.core.retention import DEFAULT_PERIODS
 from payrelay.flows.audit.audit import anchor
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import clear_all
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 LATER_MS: Final = 500 * DAY_MS
 QUIET_MS: Final = 600_000
@@ -22,7 +22,7 @@ QUIET_MS: Final = 600_000
 REPEATS_MAX: Final = 5
 OPERATIONS_MAX: Final = 100_000
 _CLAIM: Final = ("claim", "claim_ends_at_ms")
-_COLUMNS: Final = ", ".join(name for name in OPERATION_COLUMNS.split(", ") if name not in _CLAIM)
+_COLUMNS: Final = ", ".join(name for name in OPERATIONS.columns if name not in _CLAIM)
 _ROWS: Final = f"SELECT {_COLUMNS} FROM operations ORDER BY id"  # noqa: S608, columns that are named there
 _CLAIMS: Final = f"SELECT {', '.join(_CLAIM)} FROM operations ORDER BY id"  # noqa: S608, columns named above
 _DUE: Final = "SELECT 1 FROM operations WHERE probe_at_ms <= ?"

@@ -9,12 +9,13 @@ from tests.samples import NOTIFICATION, NOW_MS
 from tests.store.conftest import Tamper
 
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.store.chargebacks import Chargeback, Chargebacks
-from payrelay.store.digests.rows import CHARGEBACKS
+from payrelay.core.orders.chargeback import Chargeback
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
+from payrelay.store.statements.chargebacks import CHARGEBACKS
 
 CHARGEBACK = Chargeback(
     merchant=NOTIFICATION.merchant,

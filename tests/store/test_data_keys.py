@@ -22,15 +22,22 @@ from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
-from payrelay.store.data_keys.residues import KeyResidues
+from payrelay.store.data_keys.keys import (
+    DataKeys,
+    KeyResidues,
+    OwnKey,
+    destroyed,
+    destroyed_on_request,
+    replaced,
+    stored,
+)
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sealing import FORMAT, Seal
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.seals import SEALED
 from payrelay.store.statements.data_keys import KEY_OF
+from payrelay.store.tables.seals import SEALED
 
 SEAL: Final = Seal((b"k" * 32,))
 ORDER: Final = PaymentsOfOrder(order_id="A-1")

@@ -8,12 +8,12 @@ from tests.databases import PassingDatabase
 from payrelay.clock import Clock
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import meta
-from payrelay.store.digests.rows import DIGESTED
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.meta import ANY_STORED
+from payrelay.store.tables.digested import DIGESTED
 from payrelay.store.upgrades.begin import begin_store
 
 T = TypeVar("T")

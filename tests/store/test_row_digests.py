@@ -1,7 +1,8 @@
 # ruff: noqa: S608 - what is put into the texts are the tables and columns of the schema
 
 import sqlite3
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 import msgspec
 import pytest
@@ -24,25 +25,26 @@ from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.runtime.ids import new_id
-from payrelay.store.access.client_tokens import ClientTokens
-from payrelay.store.access.credentials import Credentials
+from payrelay.store.access.client_tokens import CLIENT_TOKENS, ClientTokens
+from payrelay.store.access.credentials import CREDENTIALS, Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, FAILED_REFUNDS, UNDIGESTED
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.tables import StructTable
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.signed_texts import SignedTexts
-from payrelay.store.statements.payments.operations import ADD_FAILED
+from payrelay.store.statements.payments.operations import ADD_FAILED, FAILED_REFUNDS
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
+from payrelay.store.tables.digested import DIGESTED, UNDIGESTED
 
 SEAL: Final = Seal((b"k" * 32,))
 KEY: Final = Credential(
@@ -69,6 +71,8 @@ TOKEN: Final = ClientToken(
     issued_at_ms=1,
     expires_at_ms=2,
 )
+TYPES: Final = {"TEXT": "text", "INTEGER": "bigint"}
+"""PostgreSQL's types of columns, by those of SQLite."""
 FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "X'00'"}
 LEGAL: Final = {
     ("customers", "state"): "'removed', sealed_token = NULL",
@@ -77,8 +81,16 @@ LEGAL: Final = {
 """What a check of the schema lets pass."""
 
 
-def schema() -> dict[str, dict[str, str]]:
-    """Gives every table with its columns and their types, as the migrations leave them."""
+class Column(NamedTuple):
+    """A column of the schema: its type, and its place in the primary key, 0 where it isn't in it."""
+
+    kind: str
+    place: int
+
+
+@cache
+def schema() -> dict[str, dict[str, Column]]:
+    """Gives every table with its columns, as the migrations leave them."""
     connection = sqlite3.connect(":memory:")
     connection.executescript(migrations.CREATE_VERSION_TABLE)
     for migration in migrations.shipped("sqlite"):
@@ -89,16 +101,19 @@ def schema() -> dict[str, dict[str, str]]:
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )
     ]
-    found = {name: {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")} for name in tables}
+    found = {
+        name: {row[1]: Column(row[2], row[5]) for row in connection.execute(f"PRAGMA table_info({name})")}
+        for name in tables
+    }
     connection.close()
     return found
 
 
 COVERED: Final = [
-    (table.name, column, kind)
+    (table.name, column, each.kind)
     for table in DIGESTED
-    for column, kind in schema()[table.name].items()
-    if column not in table.uncovered
+    for column, each in schema()[table.name].items()
+    if column not in {*table.uncovered, *table.sealed}
 ]
 
 
@@ -146,9 +161,21 @@ def test_every_table_has_digests_or_a_reason() -> None:
 
 
 def test_every_column_is_covered_or_has_a_reason() -> None:
-    """A new column is covered as soon as the store reads it; one that isn't has a reason beside its name."""
+    """A new column is covered as soon as the store reads it; one that isn't is sealed, or has a reason by its name."""
     for table in DIGESTED:
-        assert {*table.read, *table.uncovered, "row_digest"} == schema()[table.name].keys()
+        assert {*table.columns, *table.uncovered, *table.sealed, "row_digest"} == schema()[table.name].keys()
+        assert not table.sealed.keys() & {*table.columns, *table.uncovered}
+
+
+def test_a_table_has_the_key_and_the_types_of_the_schema() -> None:
+    """Rows are named and replaced by these keys, and PostgreSQL is told these types."""
+    for table in DIGESTED:
+        columns = schema()[table.name]
+        assert [columns[name].place for name in table.columns] == [*range(1, table.keys + 1)] + [0] * (
+            len(table.columns) - table.keys
+        )
+        if isinstance(table, StructTable):
+            assert table.types == tuple(TYPES[columns[name].kind] for name in table.columns)
 
 
 async def test_what_the_program_writes_is_right(filled: Database) -> None:
@@ -186,7 +213,7 @@ async def test_a_digest_is_worth_nothing_in_another_row_or_under_another_key(fil
 @pytest.mark.parametrize("change", ["row_digest = ''", "id = 'other'"])
 async def test_a_row_with_a_wrong_digest_counts_as_not_existing(filled: Database, tamper: Tamper, change: str) -> None:
     """Whatever is read by: nobody is let in by it, shown it, or sent to it."""
-    for table in (each for each in DIGESTED if each.read[0] == "id"):
+    for table in (each for each in DIGESTED if each.columns[0] == "id"):
         one = f" WHERE id = (SELECT min(id) FROM {table.name})"
         await tamper(f"UPDATE {table.name} SET {change.replace('other', f'other-{table.name}')}{one}")
     rows = digests_of(filled)

@@ -15,11 +15,12 @@ from payrelay.clock import Clock
 from payrelay.console.store.searches import Searches
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.store import open_database
-from payrelay.store.checkouts import Checkouts, CheckoutsOfCustomer, reference_owner
+from payrelay.store.checkouts import Checkouts, CheckoutsOfCustomer
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, Seal
+from payrelay.store.statements.checkouts import reference_owner
 
 SEAL: Final = Seal((b"k" * 32,))
 MANY: Final = 2_000

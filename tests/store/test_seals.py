@@ -38,7 +38,7 @@ from payrelay.store.inbox import Inbox
 from payrelay.store.meta import chain_key, note_upgrade, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
-from payrelay.store.seals import SEALED, ReencryptedRows, Seals
+from payrelay.store.tables.seals import SEALED, ReencryptedRows, Seals
 from payrelay.store.upgrades.begin import begin_store
 
 OLD: Final = b"k" * 32

@@ -11,9 +11,9 @@ from tests.store.conftest import Tamper
 
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.runtime.ids import new_id
-from payrelay.store.digests.rows import INSTALLMENTS
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.subscriptions import INSTALLMENTS
 from payrelay.store.subscriptions import SubscriptionFilter, SubscriptionOwner, Subscriptions
 
 OWNER = SubscriptionOwner(account="gateway", merchant="0123456789abcdef", principal="shop")

@@ -22,14 +22,14 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutS
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, forgotten
-from payrelay.store.digests.rows import CHECKOUTS, RowDigests, RowKey, unpacked, without
+from payrelay.store.digests.rows import RowDigests, RowKey, without
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.payments.paid_again import paid_on, tell_if_paid_again
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT, ADD_PAYMENT_ALERT
+from payrelay.store.statements.payments.packed_rows import CHECKOUTS, unpacked
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -97,9 +97,9 @@ class Checkouts:
         nothing is stored.
         """
         own = self._data_keys.new(checkout.id)
-        sealed = own.key.seal(_encode(details), context_of(checkout.id))
+        sealed = own.key.seal(_encode(details), statements.context_of(checkout.id))
         named = None if reference is None else sealed_reference(self._data_keys, checkout.id, reference)
-        members = msgspec.structs.astuple(checkout)
+        members = CHECKOUTS.row(checkout)
         parameters: tuple[Value, ...] = (
             *(*members, sealed, None if named is None else named.value, self.rows.of(CHECKOUTS, members), own.sealed),
             *(() if named is None else (named.own.owner, named.own.sealed)),
@@ -119,7 +119,7 @@ class Checkouts:
         """Reads the sealed details of a checkout; None where they were forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.SEALED, (checkout_id,))))
         sealed, sealed_key = row or (None, None)
-        plain = self._data_keys.open(sealed, context_of(checkout_id), checkout_id, sealed_key)
+        plain = self._data_keys.open(sealed, statements.context_of(checkout_id), checkout_id, sealed_key)
         return None if plain is None else _decode(plain)
 
     async def reference_of(self, checkout: Checkout) -> str | None:
@@ -130,13 +130,13 @@ class Checkouts:
         """
         if checkout.reference_hash is None:
             return None
-        owner = reference_owner(checkout.id)
+        owner = statements.reference_owner(checkout.id)
         row = await self._database.read(first_row(Statement(statements.SEALED_REFERENCE, (checkout.id, owner))))
         if row is None:
             return None
         plain = None
         with suppress(StoreUnusable):
-            plain = self._data_keys.open(row[0], reference_context(checkout.id), owner, row[1])
+            plain = self._data_keys.open(row[0], statements.reference_context(checkout.id), owner, row[1])
         if plain is None:
             await self.rows.report(f"{CHECKOUTS.name}/{checkout.id}")
             return None
@@ -173,7 +173,7 @@ class Checkouts:
         now. A checkout whose order another one holds by now is stored without a guard. Where its payment is a further
         one of the order, that is told in the same unit of work.
         """
-        digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        digest = self.rows.of(CHECKOUTS, CHECKOUTS.row(checkout))
         await self._database.write(_change(checkout, digest, self.rows.key, has_event=has_event, is_paid=is_paid))
         self._acknowledged(checkout)
 
@@ -182,7 +182,7 @@ class Checkouts:
 
         Raises Outdated, and writes nothing, unless the row has the version before, and where a repeat got its form.
         """
-        digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        digest = self.rows.of(CHECKOUTS, CHECKOUTS.row(checkout))
         await self._database.write(_withdraw(checkout, digest, self.rows.key))
         self._acknowledged(checkout)
 
@@ -268,22 +268,7 @@ class Checkouts:
         return await self._trusted(await self._database.read(all_rows(statement)))
 
     async def _trusted(self, rows: _Rows) -> _Checkouts:
-        return [struct_of(row, Checkout) for row in await self.rows.trusted(CHECKOUTS, rows)]
-
-
-def context_of(checkout_id: str) -> bytes:
-    """Gives the seal context of a checkout's details."""
-    return f"checkout/{checkout_id}".encode()
-
-
-def reference_context(checkout_id: str) -> bytes:
-    """Gives the seal context of a checkout's reference."""
-    return f"checkout/{checkout_id}/reference".encode()
-
-
-def reference_owner(checkout_id: str) -> str:
-    """Names the owner of the data key of a checkout's reference."""
-    return f"{checkout_id}/reference"
+        return await self.rows.values(CHECKOUTS, rows)
 
 
 class SealedReference(NamedTuple):
@@ -295,8 +280,8 @@ class SealedReference(NamedTuple):
 
 def sealed_reference(data_keys: DataKeys, checkout_id: str, reference: str) -> SealedReference:
     """Seals the reference of a checkout with a new data key, which is to be stored with it."""
-    own = data_keys.new(reference_owner(checkout_id))
-    return SealedReference(own.key.seal(reference.encode(), reference_context(checkout_id)), own)
+    own = data_keys.new(statements.reference_owner(checkout_id))
+    return SealedReference(own.key.seal(reference.encode(), statements.reference_context(checkout_id)), own)
 
 
 def _add(statement: Statement, checkout_id: str, condition: _Condition | None) -> Unit[bool]:
@@ -341,7 +326,7 @@ def _forget_order(order: tuple[str, str, str], key: RowKey) -> Unit[int]:
         digest = key.of(CHECKOUTS, without(CHECKOUTS, row, "reference_hash")) if is_right else ""
         yield Statement(statements.FORGET_CUSTOMER, (row[0], digest))
     ids = [str(row[0]) for row in rows]
-    yield from destroyed_on_request([*ids, *map(reference_owner, ids)])
+    yield from destroyed_on_request([*ids, *map(statements.reference_owner, ids)])
     return len(rows)
 
 

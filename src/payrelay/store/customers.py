@@ -16,6 +16,8 @@ Rules:
    it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
+
 import hmac
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -32,22 +34,17 @@ from payrelay.core.customers.customer import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
-from payrelay.store.data_keys.residues import KeyResidues
-from payrelay.store.digests.rows import CUSTOMERS, RowDigests, RowKey
+from payrelay.store.data_keys.keys import DataKeys, KeyResidues, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
+from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.tables import Binding, Table
 from payrelay.store.events import outbox
-from payrelay.store.statements import customers as statements
-from payrelay.store.statements.data_keys import KEY_OF
-from payrelay.store.statements.pagination import columns_of, read_page
+from payrelay.store.statements.data_keys import KEY_OF, key_of
+from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
-_MEMBERS: Final = (
-    *("id", "account", "merchant", "principal", "state", "version", "order_id", "payment_id"),
-    *("created_at_ms", "updated_at_ms"),
-)
-"""The members that have columns of their own, in the order of the columns."""
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
@@ -70,7 +67,7 @@ _Customers: TypeAlias = list[Customer]
 
 def state_of(customer_id: str) -> Unit[CustomerState | None]:
     """Reads the state of a customer within another unit of work; None where there is none."""
-    row = yield from first_row(Statement(statements.STATE_OF_CUSTOMER, (customer_id,)))
+    row = yield from first_row(Statement(STATE_OF_CUSTOMER, (customer_id,)))
     return None if row is None else CustomerState(str(row[0]))
 
 
@@ -124,21 +121,21 @@ class Customers:
 
     async def get(self, customer_id: str) -> Customer | None:
         """Reads one customer of any principal. Raises StoreUnavailable."""
-        return await self._one(Statement(statements.GET_CUSTOMER, (customer_id,)))
+        return await self._one(Statement(GET_CUSTOMER, (customer_id,)))
 
     async def left_of(self, customer_id: str) -> Customer | None:
         """Reads what is not sealed of a customer of any principal, for an erasure. Raises StoreUnavailable."""
-        row = await self._database.read(first_row(Statement(statements.GET_CUSTOMER, (customer_id,))))
+        row = await self._database.read(first_row(Statement(GET_CUSTOMER, (customer_id,))))
         return None if row is None or not await self._is_right(row) else _customer(row, _NAMELESS)
 
     async def of_token(self, merchant: str, principal: str, token: Secret) -> Customer | None:
         """Finds a principal's newest customer that has, or had, this token."""
         token_hash = self._hash("token", token.reveal())
-        return await self._one(Statement(statements.CUSTOMER_OF_TOKEN, (merchant, principal, token_hash)))
+        return await self._one(Statement(CUSTOMER_OF_TOKEN, (merchant, principal, token_hash)))
 
     async def token_of(self, customer_id: str) -> Secret | None:
         """Reads the gateway's token of a customer, for a charge; None where it was destroyed."""
-        row = await self._database.read(first_row(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
+        row = await self._database.read(first_row(Statement(TOKEN_OF_CUSTOMER, (customer_id,))))
         sealed, sealed_key = row or (None, None)
         token = self._data_keys.open(sealed, token_context(customer_id), customer_id, sealed_key)
         return None if token is None else Secret(token.decode())
@@ -158,7 +155,7 @@ class Customers:
             equal["reference_hash"] = self._hash("reference", filters.reference)
         found: _Customers = []
         while (left := limit - len(found)) > 0:
-            rows = await read_page(self._database, statements.LIST_CUSTOMERS, equal, before=before, limit=left)
+            rows = await read_page(self._database, LIST_CUSTOMERS, equal, before=before, limit=left)
             found += await self._trusted(rows)
             if len(rows) < left:
                 break
@@ -212,6 +209,35 @@ def _customer(row: Row, names: _Names) -> Customer:
     return msgspec.convert(members | msgspec.structs.asdict(names) | {"has_holder": has_holder == 1}, Customer)
 
 
+def _sealed_names(customer: Customer, own: OwnKey) -> bytes | None:
+    names = _Names(*(getattr(customer, name) for name in _Names.__struct_fields__))
+    return None if names == _NAMELESS else own.key.seal(_encode_names(names), names_context(customer.id))
+
+
+def _sealed_holder(card_holder: str | None, own: OwnKey) -> bytes | None:
+    return None if not card_holder else own.key.seal(card_holder.encode(), holder_context(own.owner))
+
+
+def _add(customer: Customer, parameters: tuple[Value, ...], own: OwnKey, key: RowKey) -> Unit[bool]:
+    if not (yield Statement(ADD_CUSTOMER, parameters)):
+        return False
+    yield stored(own)
+    yield from outbox.put(event_of_customer(customer, None), key)
+    return True
+
+
+def _change(
+    customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent, new_key: OwnKey | None, key: RowKey
+) -> Unit[None]:
+    if not (yield Statement(CHANGE_CUSTOMER, parameters)):
+        raise Outdated(f"the customer {customer.id!r} was changed since it was read")
+    if customer.state is CustomerState.ERASED:
+        yield from destroyed_on_request((customer.id,))
+    elif new_key is not None:
+        yield from replaced(new_key)
+    yield from outbox.put(event_of_customer(customer, event), key)
+
+
 def token_context(customer_id: str) -> bytes:
     """Gives the seal context of a customer's token."""
     return f"{customer_id}/token".encode()
@@ -227,30 +253,80 @@ def names_context(customer_id: str) -> bytes:
     return f"{customer_id}/names".encode()
 
 
-def _sealed_names(customer: Customer, own: OwnKey) -> bytes | None:
-    names = _Names(*(getattr(customer, name) for name in _Names.__struct_fields__))
-    return None if names == _NAMELESS else own.key.seal(_encode_names(names), names_context(customer.id))
+_MEMBERS: Final = (
+    *("id", "account", "merchant", "principal", "state", "version", "order_id", "payment_id"),
+    *("created_at_ms", "updated_at_ms"),
+)
+"""The members that have columns of their own."""
+_PLAIN: Final = ", ".join(_MEMBERS)
+CUSTOMERS: Final = Table(
+    name="customers",
+    columns=(*_MEMBERS, "reference_hash"),
+    uncovered={"token_hash": "a repeated approval is found by it, within one principal; charges take the sealed token"},
+    sealed={
+        "sealed_token": Binding(token_context, str),
+        "sealed_holder": Binding(holder_context, str),
+        "sealed_names": Binding(names_context, str),
+    },
+)
+_KEY: Final = key_of("customers.id")
+_READ: Final = (
+    f"{_PLAIN}, sealed_names, {_KEY}, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END, reference_hash, row_digest"
+)
+"""The columns that are read of a customer, with its data key: never the token, never the name on the card."""
 
+ADD_CUSTOMER: Final = query(
+    f"""
+    INSERT INTO customers ({_PLAIN}, token_hash, reference_hash, sealed_names, sealed_holder, sealed_token,
+      row_digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+    ON CONFLICT DO NOTHING
+    RETURNING id""",
+)
+"""Stores a customer; gives no row where the principal has an active one with an equal token."""
 
-def _sealed_holder(card_holder: str | None, own: OwnKey) -> bytes | None:
-    return None if not card_holder else own.key.seal(card_holder.encode(), holder_context(own.owner))
+CHANGE_CUSTOMER: Final = query(
+    """
+    UPDATE customers
+    SET state = $3::text, version = $2::bigint, order_id = $4, payment_id = $5, updated_at_ms = $6,
+        reference_hash = $7, sealed_names = $8, row_digest = $10,
+        sealed_holder = CASE WHEN $3::text = 'active' THEN COALESCE($9::bytea, sealed_holder) END,
+        sealed_token = CASE WHEN $3::text = 'active' THEN sealed_token END
+    WHERE id = $1 AND version = $2::bigint - 1
+    RETURNING id""",
+)
+"""Changes a customer that still has the version before; an inactive one loses its token and holder."""
 
+GET_CUSTOMER: Final = query(f"SELECT {_READ} FROM customers WHERE id = $1")
+"""Reads one customer."""
 
-def _add(customer: Customer, parameters: tuple[Value, ...], own: OwnKey, key: RowKey) -> Unit[bool]:
-    if not (yield Statement(statements.ADD_CUSTOMER, parameters)):
-        return False
-    yield stored(own)
-    yield from outbox.put(event_of_customer(customer, None), key)
-    return True
+CUSTOMER_OF_TOKEN: Final = query(
+    f"""
+    SELECT {_READ} FROM customers
+    WHERE merchant = $1 AND principal = $2 AND token_hash = $3 ORDER BY id DESC LIMIT 1""",
+)
+"""Finds a principal's newest customer that has, or had, the token with this hash."""
 
+TOKEN_OF_CUSTOMER: Final = query(f"SELECT sealed_token, {_KEY} FROM customers WHERE id = $1")
+"""Reads the sealed token of a customer, null where it was destroyed, and the customer's data key."""
 
-def _change(
-    customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent, new_key: OwnKey | None, key: RowKey
-) -> Unit[None]:
-    if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
-        raise Outdated(f"the customer {customer.id!r} was changed since it was read")
-    if customer.state is CustomerState.ERASED:
-        yield from destroyed_on_request((customer.id,))
-    elif new_key is not None:
-        yield from replaced(new_key)
-    yield from outbox.put(event_of_customer(customer, event), key)
+_RARE: Final = Among.all_but("state", (CustomerState.ACTIVE,), CustomerState)
+
+LIST_CUSTOMERS: Final = Listing(
+    "customers",
+    _READ,
+    (
+        ListIndex(("id",), is_narrow=True),
+        ListIndex(("reference_hash",), is_narrow=True),
+        ListIndex(("principal", "account", "state"), _RARE),
+        ListIndex(("state",), _RARE),
+        ListIndex(("principal", "account")),
+        ListIndex(("merchant", "principal")),
+        ListIndex(("principal",)),
+        ListIndex(("account",)),
+    ),
+)
+"""The listed columns of customers, and the indexes of the list."""
+
+STATE_OF_CUSTOMER: Final = query("SELECT state FROM customers WHERE id = $1")
+"""Reads the state of a customer."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, count_rows
-from payrelay.store.statements import heartbeats as statements
+from payrelay.store.engine.queries import query
 
 KEPT_MS: Final = 7 * 86_400_000
 """How long the row of a process is kept that was killed; longer than any machine is suspended by mistake."""
@@ -74,23 +74,65 @@ class Heartbeats:
     async def end(self) -> None:
         """Deletes the row of this process. May be repeated. Raises StoreUnavailable."""
         self._told_ms = None
-        await self._database.write(count_rows(Statement(statements.END, (self._process,))))
+        await self._database.write(count_rows(Statement(END, (self._process,))))
 
 
 def _beat(process: str, at_ms: int, told_ms: int | None) -> Unit[Beat]:
     if told_ms is not None:
-        rows = yield Statement(statements.BEAT, (process, at_ms, told_ms), is_whole=True)
+        rows = yield Statement(BEAT, (process, at_ms, told_ms), is_whole=True)
         if rows:
             return Beat(at_ms, _clock_of(rows[0]), is_own_lost=False)
-    rows = yield Statement(statements.BEGIN, (process, at_ms))
-    yield Statement(statements.FORGET_OLD, (at_ms - KEPT_MS,))
+    rows = yield Statement(BEGIN, (process, at_ms))
+    yield Statement(FORGET_OLD, (at_ms - KEPT_MS,))
     return Beat(at_ms, _clock_of(rows[0]), is_own_lost=told_ms is not None)
 
 
 def _filling() -> Unit[None]:
-    yield Statement(statements.LITTLE_MEMORY, ())
-    yield Statement(statements.FILL, ())
+    yield Statement(LITTLE_MEMORY, ())
+    yield Statement(FILL, ())
 
 
 def _clock_of(row: Row) -> int | None:
     return row[0] if isinstance(row[0], int) else None
+
+
+BEAT: Final = query(
+    """
+    UPDATE heartbeats SET at_ms = $2 WHERE process = $1 AND at_ms >= $3
+    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint""",
+    sqlite=("UPDATE heartbeats SET at_ms = $2 WHERE process = $1 AND at_ms >= $3 RETURNING NULL",),
+)
+"""Stores a heartbeat over the one before, and gives the server's clock; no row where that one is gone or older."""
+
+BEGIN: Final = query(
+    """
+    INSERT INTO heartbeats (process, at_ms) VALUES ($1, $2)
+    ON CONFLICT (process) DO UPDATE SET at_ms = excluded.at_ms
+    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint""",
+    sqlite=(
+        """
+        INSERT INTO heartbeats (process, at_ms) VALUES ($1, $2)
+        ON CONFLICT (process) DO UPDATE SET at_ms = excluded.at_ms RETURNING NULL""",
+    ),
+)
+"""Stores a heartbeat, whatever was there before; gives the server's clock."""
+
+FORGET_OLD: Final = query("DELETE FROM heartbeats WHERE at_ms < $1")
+"""Deletes the heartbeats of processes that ended long ago without saying so."""
+
+END: Final = query("DELETE FROM heartbeats WHERE process = $1")
+"""Deletes the heartbeat of a process that ends."""
+
+LITTLE_MEMORY: Final = query("SELECT set_config('work_mem', '64kB', true)", sqlite=("SELECT 1",))
+"""Lets the statements of this transaction keep little in memory."""
+
+FILL: Final = query(
+    """
+    WITH filler AS MATERIALIZED (SELECT repeat('x', 65536) AS text FROM generate_series(1, 16))
+    SELECT sum(length(text)) FROM filler""",
+    sqlite=("SELECT 1",),
+)
+"""Writes 1 MiB into a temporary file beside the tables, which is gone at once; fails where there is no room for it.
+
+That needs no right beyond a connection, leaves no dead rows and writes nothing to the WAL.
+"""

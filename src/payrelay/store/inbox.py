@@ -26,11 +26,12 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, forgotten, forgotten_on_request, stored
-from payrelay.store.digests.rows import ACCEPTED_TOKENS, NOTIFICATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
-from payrelay.store.engine.rows import moment_in, struct_of
+from payrelay.store.engine.rows import moment_in
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
+from payrelay.store.statements.inbox import ACCEPTED_TOKENS, NOTIFICATIONS
 from payrelay.store.statements.pagination import columns_of, read_page
 from payrelay.store.statements.payments.operations import INVALIDATE
 
@@ -46,7 +47,7 @@ A customer who has the notification of a payment can post it in any number of va
 notification of a chargeback.
 """
 
-_TOKEN_HASH: Final = ACCEPTED_TOKENS.read.index("token_hash")
+_TOKEN_HASH: Final = ACCEPTED_TOKENS.columns.index("token_hash")
 
 
 class StoredNotification(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +87,8 @@ class Inbox:
         Of several callers that put it at once, one stores it. Raises StoreUnavailable.
         """
         own = self._data_keys.new(notification.id)
-        sealed = own.key.seal(body, body_context(notification.id))
-        members = msgspec.structs.astuple(notification)
+        sealed = own.key.seal(body, statements.body_context(notification.id))
+        members = NOTIFICATIONS.row(notification)
         parameters: tuple[Value, ...] = (
             *members,
             sealed,
@@ -109,7 +110,7 @@ class Inbox:
 
         May be repeated only together with everything that led to the change.
         """
-        digest = self._rows.of(NOTIFICATIONS, msgspec.structs.astuple(notification))
+        digest = self._rows.of(NOTIFICATIONS, NOTIFICATIONS.row(notification))
         await self._database.write(_record(notification, digest))
 
     async def get(self, notification_id: str) -> Notification | None:
@@ -122,7 +123,7 @@ class Inbox:
         """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.BODY_OF_NOTIFICATION, (notification_id,))))
         sealed, sealed_key = row or (None, None)
-        return self._data_keys.open(sealed, body_context(notification_id), notification_id, sealed_key)
+        return self._data_keys.open(sealed, statements.body_context(notification_id), notification_id, sealed_key)
 
     async def list(self, filters: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
@@ -195,7 +196,7 @@ class Inbox:
         """
         subject = (notification.merchant, notification.order_id, kind)
         stored = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
-        sealed = self._seal.seal(stored, token_context(*subject))
+        sealed = self._seal.seal(stored, statements.token_context(*subject))
         decided_ms = notification.accepted_at_ms
         accepted = (*subject, secret_hash(token), notification.id, at_ms if decided_ms is None else decided_ms)
         parameters = (*accepted, self._rows.of(ACCEPTED_TOKENS, accepted), sealed)
@@ -214,13 +215,15 @@ class Inbox:
         if row is None or not await self._rows.is_right(ACCEPTED_TOKENS, row[:-1]):
             return None
         sealed = row[-1]
-        token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
+        token = (
+            self._seal.open(sealed, statements.token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
+        )
         return Secret(token) if token else None
 
     async def destroy_token(self, merchant: str, order_id: str, kind: NotificationKind) -> bool:
         """Destroys the token that was accepted for an order. Its hash stays, so that no other token is accepted."""
         subject = (merchant, order_id, kind)
-        parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
+        parameters = (*subject, self._seal.seal(b"", statements.token_context(*subject)))
         statement = Statement(statements.DESTROY_TOKEN, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
@@ -230,17 +233,7 @@ class Inbox:
         return None if row is None else str(row[0])
 
     async def _trusted(self, rows: Sequence[Row]) -> _Notifications:
-        return [struct_of(row, Notification) for row in await self._rows.trusted(NOTIFICATIONS, rows)]
-
-
-def body_context(notification_id: str) -> bytes:
-    """Gives the seal context of a notification's body."""
-    return f"notification/{notification_id}".encode()
-
-
-def token_context(merchant: str, order_id: str, kind: NotificationKind) -> bytes:
-    """Gives the seal context of an accepted token; a merchant is a hash in hex, and a kind a word."""
-    return f"accepted token/{merchant}/{kind}/{order_id}".encode()
+        return await self._rows.values(NOTIFICATIONS, rows)
 
 
 def _put(notification: Notification, parameters: tuple[Value, ...], own: OwnKey) -> Unit[Row | None]:

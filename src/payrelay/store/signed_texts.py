@@ -19,12 +19,14 @@ from payrelay.core.checkouts.text_holders import HolderKind, TextHolder
 from payrelay.core.gateways.signed_text import PURPOSE, SignedText
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.payments.operation import Operation
-from payrelay.store.digests.rows import SIGNED_TEXTS, PackedRow, RowDigests, RowKey, unpacked
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.statements.payments import signed_texts as statements
+from payrelay.store.statements.payments.packed_rows import PackedRow, unpacked
+from payrelay.store.statements.payments.signed_texts import SIGNED_TEXTS
 
-_DIGEST: Final = SIGNED_TEXTS.read.index("digest")
-_TEXTS: Final = SIGNED_TEXTS.read.index("texts")
+_DIGEST: Final = SIGNED_TEXTS.columns.index("digest")
+_TEXTS: Final = SIGNED_TEXTS.columns.index("texts")
 _PLANS: Final = "recurring"
 
 
@@ -149,7 +151,7 @@ class _Checked:
 
 
 def _put(key: RowKey, row: tuple[str | int, ...], at_ms: int) -> Statement:
-    return Statement(statements.PUT_SIGNED_TEXT, (*row, key.of(SIGNED_TEXTS, row), at_ms))
+    return Statement(statements.PUT_SIGNED_TEXT, (*key.digested(SIGNED_TEXTS, row), at_ms))
 
 
 def _keep(key: RowKey, checkout: Checkout, wanted: set[str], at_ms: int) -> Unit[bool]:

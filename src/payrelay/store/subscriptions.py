@@ -8,15 +8,15 @@ import msgspec
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.imports.payments import is_imported
 from payrelay.store.payments.paid_again import OrderPayment, tell_if_paid_again
 from payrelay.store.statements import subscriptions as statements
 from payrelay.store.statements.pagination import columns_of
+from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
@@ -27,8 +27,8 @@ shows a failure, and nobody signs the number of its payment: whoever has one not
 """
 FAILED_READ: Final = 3
 """Failed installments that are read for the last one: somebody may have written others into the database."""
-_PAYMENT: Final = INSTALLMENTS.read.index("payment")
-_IS_PAID: Final = INSTALLMENTS.read.index("is_paid")
+_PAYMENT: Final = INSTALLMENTS.columns.index("payment")
+_IS_PAID: Final = INSTALLMENTS.columns.index("is_paid")
 _ATTEMPTS_MAX: Final = 5
 """Each further attempt needs another process that noted a fact of the subscription in between."""
 
@@ -153,7 +153,7 @@ class Subscriptions:
         """Notes one fact; gives the payment that it is about where that is the first known one of a plan."""
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
-        before = struct_of(rows[0][:-1], Subscription) if rows else _unknown(owner, fact)
+        before = SUBSCRIPTIONS.value(rows[0][:-1]) if rows else _unknown(owner, fact)
         # Reports go on being merged with a forged row, which gets no digest: so nobody comes to own the subscription,
         # and nobody is told of it.
         is_right = not rows or bool(sieve.right(SUBSCRIPTIONS, rows))
@@ -164,7 +164,7 @@ class Subscriptions:
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
             columns = (*key, fact.payment, int(fact.is_paid), fact.payment_minor, at_ms)
-            installment = (*columns, self._key.of(INSTALLMENTS, columns))
+            installment = self._key.digested(INSTALLMENTS, columns)
             of_day = (at_ms - DAY_MS, FAILED_MAX)
             is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, (*installment, *of_day))))
             if is_new_payment and fact.is_paid:
@@ -174,9 +174,9 @@ class Subscriptions:
             return None
         after = msgspec.structs.replace(after, version=before.version + 1)
         change = statements.CHANGE_SUBSCRIPTION if rows else statements.ADD_SUBSCRIPTION
-        columns = msgspec.structs.astuple(after)
-        digest = self._key.of(SUBSCRIPTIONS, columns) if is_right else ""
-        if not (yield Statement(change, (*columns, digest))):
+        row = SUBSCRIPTIONS.row(after)
+        digest = self._key.of(SUBSCRIPTIONS, row) if is_right else ""
+        if not (yield Statement(change, (*row, digest))):
             raise Outdated(f"the subscription {fact.subscription_id!r} was changed since it was read")
         installments = (yield from _paid_installments(after, sieve)) if is_right else ()
         first = _payment_of(after, fact) if is_new_payment and fact.is_paid and len(installments) == 1 else None
@@ -308,7 +308,7 @@ def _first_rows(listed: _List, limit: int, sieve: RowSieve) -> Unit[list[Subscri
 
 
 def _subscriptions(rows: Sequence[Row], sieve: RowSieve) -> list[Subscription]:
-    return [struct_of(row, Subscription) for row in sieve.right(SUBSCRIPTIONS, rows)]
+    return sieve.values(SUBSCRIPTIONS, rows)
 
 
 def _summaries(subscriptions: Sequence[Subscription], sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:

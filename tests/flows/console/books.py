@@ -13,11 +13,11 @@ from payrelay.core.checkouts.checkout import CheckoutState, Details
 from payrelay.core.customers.customer import approved
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import NotificationReason, NotificationState
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, Retention, advance
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
-from payrelay.store.chargebacks import Chargeback
 from payrelay.store.payments.journal import AcceptedOperation
 from payrelay.store.subscriptions import SubscriptionOwner
 

@@ -33,7 +33,7 @@ from payrelay.store.engine.database import Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import FORMAT, DataKey, Seal
 from payrelay.store.gateways.readings import ReadingStore
-from payrelay.store.seals import SEALED, SealedColumn, Seals
+from payrelay.store.tables.seals import SEALED, SealedColumn, Seals
 
 ENGINES: Final = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 CANARY: Final = b"CANARY"

@@ -17,13 +17,13 @@ from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows, count_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import feed as feed_statements
 from payrelay.store.events import outbox
 from payrelay.store.events.deliveries import Deliveries, FailedDelivery
 from payrelay.store.events.endpoints import ENDPOINTS_MAX, FORGOTTEN_AT_ONCE, Endpoints
 from payrelay.store.events.feed import Feed, Reader
 from payrelay.store.statements.events import deliveries as delivery_statements
 from payrelay.store.statements.events import endpoints as endpoint_statements
-from payrelay.store.statements.events import feed as feed_statements
 
 SHOP = Reader("m", "shop")
 SECRET = Secret("whsec_CANARYxk7cM0rTGbLrVzQ==")

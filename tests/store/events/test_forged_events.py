@@ -12,10 +12,10 @@ from tests.store.events.test_feed import SHOP, event, numbers, put
 from payrelay.console.store.told import ToldEvents
 from payrelay.core.events.delivery import pattern_of
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.digests.rows import EVENTS, OUTBOX
 from payrelay.store.engine.database import Database
 from payrelay.store.events.deliveries import Deliveries
-from payrelay.store.events.feed import Feed, Reader
+from payrelay.store.events.feed import EVENTS, Feed, Reader
+from payrelay.store.statements.events.outbox import OUTBOX
 
 COLUMNS: Final = "id, type, account, merchant, principal, subject, at_ms, data"
 CHANGES: Final = (

@@ -9,7 +9,7 @@ from tests.store.test_checkouts import DETAILS
 from tests.store.test_subscriptions import paid
 
 from payrelay.core.access.ownership import OrderOwners
-from payrelay.core.payments.imported import ImportVerdict
+from payrelay.core.payments.imported import ImportedPayment, ImportVerdict
 from payrelay.core.payments.operation import Kind, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
@@ -19,7 +19,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.imports.payments import CONTRADICTS, FORGED, MAY_BE_OURS, OTHERS, ImportedPayment, ImportedPayments
+from payrelay.store.imports.payments import CONTRADICTS, FORGED, MAY_BE_OURS, OTHERS, ImportedPayments
 from payrelay.store.payments.known_payments import KnownPayment, KnownPayments, PaymentFilter
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 

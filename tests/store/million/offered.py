@@ -11,11 +11,13 @@ from payrelay.core.checkouts.checkout import CheckoutFilter
 from payrelay.core.customers.customer import CustomerFilter
 from payrelay.core.notifications.notification import NotificationFilter
 from payrelay.core.payments.operation import OperationFilter
+from payrelay.store import customers
+from payrelay.store.access import client_tokens
 from payrelay.store.engine.database import Statement, Value
+from payrelay.store.events import feed
 from payrelay.store.payments.known_payments import PaymentFilter
-from payrelay.store.statements import checkouts, customers, inbox, subscriptions
-from payrelay.store.statements.access import client_tokens
-from payrelay.store.statements.events import deliveries, feed
+from payrelay.store.statements import checkouts, inbox, subscriptions
+from payrelay.store.statements.events import deliveries
 from payrelay.store.statements.pagination import Listing, ListWindow, page_of, window_of
 from payrelay.store.statements.payments import known_payments, operations
 

@@ -25,7 +25,6 @@ from payrelay.core.subscriptions.subscription import Fact
 from payrelay.runtime.ids import new_id
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
-from payrelay.store.digests.rows import FAILED_REFUNDS
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
@@ -33,7 +32,7 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.orders.facts import Orders
-from payrelay.store.statements.payments.operations import ADD_FAILED
+from payrelay.store.statements.payments.operations import ADD_FAILED, FAILED_REFUNDS
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 MERCHANT: Final = samples.OPERATION.merchant

@@ -10,11 +10,11 @@ from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import Event, OperationFilter, State
 from payrelay.errors import OperationForged, Outdated
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.digests.rows import OPERATIONS
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 FAR_MS = 2**60
 FORGERIES = ("state = 'accepted'", "principal = 'attacker'", "amount_minor = 1", "payment_id = '3'", "row_digest = ''")

@@ -13,7 +13,6 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import (
     Event,
     Kind,
-    Operation,
     OperationFilter,
     Retention,
     State,
@@ -26,20 +25,10 @@ from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation, Journal
-from payrelay.store.statements.payments import operations as statements
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 AT_ONCE = 20
-STORED = {"inquire_at_ms": "probe_at_ms"}
-"""Columns that have kept the word of the first version."""
 RETENTION = Retention(keyed_ms=30_000, unkeyed_ms=10_000)
-
-
-def test_columns_stand_in_the_order_of_the_value() -> None:
-    """A row becomes a value by the places of its columns."""
-    columns = [STORED.get(name, name) for name in Operation.__struct_fields__]
-
-    assert statements.OPERATION_COLUMNS.split(", ") == columns
 
 
 async def test_what_is_accepted_is_read_back_whole(book: Book) -> None:

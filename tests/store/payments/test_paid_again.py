@@ -19,6 +19,7 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, CheckoutKind, Details, Result, advance
 from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.orders.paid_again import paid_on
 from payrelay.core.payments.operation import Event, Kind, State
 from payrelay.core.payments.operation import advance as advance_operation
@@ -26,7 +27,7 @@ from payrelay.core.subscriptions.subscription import Fact
 from payrelay.runtime.ids import new_id
 from payrelay.store import open_database
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.chargebacks import Chargeback, Chargebacks
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query

@@ -17,9 +17,8 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
-from payrelay.store.payments.resolution import PAGE, ResolutionStore
+from payrelay.store.payments.resolution import OPEN_OPERATIONS, PAGE, ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
-from payrelay.store.statements.payments.resolution import OPEN_OPERATIONS
 
 MERCHANT: Final = "0123456789abcdef"
 MANY_DECLINED: Final = """

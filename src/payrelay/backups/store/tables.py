@@ -26,7 +26,7 @@ _POSTGRESQL_COLUMNS: Final = """
       AND attnum > 0 AND NOT attisdropped"""
 
 
-class Table(NamedTuple):
+class CopiedTable(NamedTuple):
     """A table: its columns in the order of the embedded database, those of its key, and what tables it refers to."""
 
     name: str
@@ -35,7 +35,7 @@ class Table(NamedTuple):
     refers_to: frozenset[str]
 
 
-def tables_of(source: sqlite3.Connection) -> list[Table]:
+def tables_of(source: sqlite3.Connection) -> list[CopiedTable]:
     """Reads the tables of an embedded database; one that others refer to comes before them. Raises sqlite3.Error."""
     found = {}
     for (name,) in source.execute(_SQLITE_TABLES).fetchall():
@@ -43,7 +43,7 @@ def tables_of(source: sqlite3.Connection) -> list[Table]:
             continue
         columns = source.execute("SELECT name, pk FROM pragma_table_info(?)", (name,)).fetchall()
         others = source.execute('SELECT "table" FROM pragma_foreign_key_list(?)', (name,)).fetchall()
-        found[name] = Table(
+        found[name] = CopiedTable(
             name,
             tuple(column for column, _ in columns),
             tuple(column for column, place in sorted(columns, key=lambda each: each[1]) if place),
@@ -93,17 +93,17 @@ async def _require_alike(source: sqlite3.Connection, target: asyncpg.Connection)
     return [(name, column) for name, column, is_numbered in there if is_numbered]
 
 
-def _count(source: sqlite3.Connection, table: Table) -> int:
+def _count(source: sqlite3.Connection, table: CopiedTable) -> int:
     count: int = source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0]  # noqa: S608  of the schema
     return count
 
 
-def _rows(source: sqlite3.Connection, table: Table) -> Iterator[Sequence[Value]]:
+def _rows(source: sqlite3.Connection, table: CopiedTable) -> Iterator[Sequence[Value]]:
     columns, key = (", ".join(f'"{name}"' for name in names) for names in (table.columns, table.key))
     yield from source.execute(f'SELECT {columns} FROM "{table.name}" ORDER BY {key}')  # noqa: S608  of the schema
 
 
-async def _compared(source: sqlite3.Connection, target: asyncpg.Connection, table: Table) -> AsyncIterator[int]:
+async def _compared(source: sqlite3.Connection, target: asyncpg.Connection, table: CopiedTable) -> AsyncIterator[int]:
     """Reads a table from both sides in one order; yields how many rows were equal. Raises StoreUnusable."""
     columns = ", ".join(f'"{name}"' for name in table.columns)
     types = {column.name: column.type.name for column in (await _prepared(target, table)).get_attributes()}
@@ -122,5 +122,5 @@ async def _compared(source: sqlite3.Connection, target: asyncpg.Connection, tabl
     yield number
 
 
-async def _prepared(target: asyncpg.Connection, table: Table) -> asyncpg.prepared_stmt.PreparedStatement:
+async def _prepared(target: asyncpg.Connection, table: CopiedTable) -> asyncpg.prepared_stmt.PreparedStatement:
     return await target.prepare(f'SELECT * FROM "{table.name}"')  # noqa: S608  of the schema

@@ -11,14 +11,13 @@ import msgspec
 from payrelay.console.store.statements import searches as statements
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import Operation, claim_of_key
-from payrelay.store.digests.rows import CHECKOUTS, INSTALLMENTS, OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import struct_of
-from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.checkouts import LIST_CHECKOUTS
 from payrelay.store.statements.pagination import Listing, ListWindow, WindowPage, columns_of, read_window
 from payrelay.store.statements.payments.operations import LIST_OPERATIONS
+from payrelay.store.statements.payments.packed_rows import CHECKOUTS, INSTALLMENTS, OPERATIONS
 
 _TIME_DIGITS: Final = 12
 """Of an id, behind its prefix."""
@@ -141,10 +140,10 @@ class Searches:
         return await self._database.read_page(all_rows(Statement(query, parameters)))
 
     async def _operations(self, rows: Sequence[Row]) -> _Operations:
-        return [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        return await self._rows.values(OPERATIONS, rows)
 
     async def _checkouts(self, rows: Sequence[Row]) -> _Checkouts:
-        return [struct_of(row, Checkout) for row in await self._rows.trusted(CHECKOUTS, rows)]
+        return await self._rows.values(CHECKOUTS, rows)
 
 
 def _last_id(rows: Sequence[Row]) -> str | None:

@@ -7,11 +7,11 @@ import msgspec
 
 from payrelay.console.store.statements import searches as statements
 from payrelay.core.events.event import PublishedEvent
-from payrelay.store.digests.rows import EVENTS, RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowSieve
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.deliveries import Delivery
-from payrelay.store.events.feed import event_of
+from payrelay.store.events.feed import EVENTS, event_of
 
 SUBJECTS_MAX: Final = 300
 """Subjects whose events are read at once: more than one order ever has."""

@@ -7,7 +7,7 @@ Rules:
 3. Who began it makes no difference: an order that the shop's server, or another principal, has charged is paid.
 4. The count is made of the stored states, in the transaction that stores the next one. There is no counter.
 
-To be changed together: ``counts_*`` here, and ``store.statements.payments.counted_payments``, which says the same in
+To be changed together: ``counts_*`` here, and ``store.payments.counted_payments``, which says the same in
 SQL; a test compares the two.
 """
 

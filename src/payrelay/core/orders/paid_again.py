@@ -24,6 +24,7 @@ from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import Figure, PaymentBalance
 from payrelay.core.orders.taken import is_paid
+from payrelay.core.payments.imported import ImportedPayment
 from payrelay.core.payments.operation import Kind, Operation, State
 
 
@@ -202,3 +203,18 @@ def _told(payment: OrderPayment, principal: str) -> dict[str, Plain]:
         "amount": None if amount_minor is None else decimal_text(amount_minor),
         "currency": None if is_foreign else payment.currency,
     }
+
+
+def of_import(payment: ImportedPayment) -> OrderPayment:
+    """Gives an imported payment as one of its order."""
+    return OrderPayment(
+        merchant=payment.merchant,
+        order_id=payment.order_id,
+        account=payment.account,
+        principal=payment.principal,
+        payment_id=payment.payment_id,
+        plan=payment.subscription_id,
+        amount_minor=payment.amount_minor,
+        currency=payment.currency,
+        at_ms=payment.latest_ms,
+    )

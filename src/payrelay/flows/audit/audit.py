@@ -22,9 +22,10 @@ from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import CLEARABLE, is_step
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
-from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Value
 from payrelay.store.payments.audit import READINGS_MAX, Anchor, AuditRecord, ChainedEntry, Trail
+from payrelay.store.tables.digested import DIGESTED, OPERATIONS
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 

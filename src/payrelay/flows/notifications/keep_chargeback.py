@@ -14,6 +14,7 @@ from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import NotificationReason
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.orders.given_back import is_won
 from payrelay.core.orders.joining import PaymentFacts, facts_of_one
 from payrelay.core.orders.received_again import is_in_question
@@ -21,7 +22,6 @@ from payrelay.core.payments.operation import PAYMENT_KINDS, Operation, Operation
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.flows.notifications.context import NotificationContext
 from payrelay.runtime.hooks import FlowPoint
-from payrelay.store.chargebacks import Chargeback
 
 OPERATIONS_MAX: Final = 50
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from payrelay.store.seals import Seals
+from payrelay.store.tables.seals import Seals
 
 Progress = Callable[[str, int, int], None]
 """Called with a column's name, how many values were exchanged or found unreadable so far, and how many there are."""

@@ -4,12 +4,12 @@ import msgspec
 
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.explanations import sentence_with_evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.core.views import view_of
-from payrelay.store.chargebacks import Chargeback
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ import msgspec
 
 from payrelay.core.customers.customer import Approval, CustomerState
 from payrelay.core.operators.roles import Act
-from payrelay.core.payments.imported import ImportVerdict
+from payrelay.core.payments.imported import ImportedPayment, ImportVerdict
 from payrelay.core.secret import secret_hash
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.core.views import with_members_of
@@ -26,7 +26,7 @@ from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
 from payrelay.imports.rules.items import CardItem, Item, NoItem, PaymentItem, PlanItem
-from payrelay.store.imports.payments import BATCH, CONTRADICTS, ImportedPayment
+from payrelay.store.imports.payments import BATCH, CONTRADICTS
 from payrelay.store.subscriptions import SubscriptionOwner, SubscriptionSummary
 
 REMOVED: Final = "its customer was removed here, and an import brings nobody back"

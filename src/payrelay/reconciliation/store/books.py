@@ -20,25 +20,24 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.orders.chargeback import Chargeback
+from payrelay.core.payments.imported import ImportedPayment
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.reconciliation.rules.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
 from payrelay.reconciliation.store.statements import books as statements
-from payrelay.store.chargebacks import Chargeback
-from payrelay.store.digests.rows import (
+from payrelay.store.digests.rows import RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
+from payrelay.store.engine.queries import Query
+from payrelay.store.payments.operation_rows import failed_among
+from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
+from payrelay.store.statements.payments.packed_rows import (
     CHARGEBACKS,
     CHECKOUTS,
     IMPORTED_PAYMENTS,
     INSTALLMENTS,
     OPERATIONS,
     SUBSCRIPTIONS,
-    RowDigests,
 )
-from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
-from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import struct_of
-from payrelay.store.imports.payments import ImportedPayment
-from payrelay.store.payments.operation_rows import failed_among, operation_of
-from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 
 PAGE: Final = 500
 """Entries of one page."""
@@ -52,9 +51,9 @@ INSTALLMENTS_BACK_MS: Final = 35 * 86_400_000
 _ID_BYTES: Final = 6
 _FIRST_PAYMENT: Final = "9" * 20
 _INSTALLMENT: Final = installment_subject("", "")[:-1]
-_PLAN_BEGINS: Final = len(INSTALLMENTS.read) + 1
-_ORDER: Final = SUBSCRIPTIONS.read.index("order_id")
-_CURRENCY: Final = SUBSCRIPTIONS.read.index("currency")
+_PLAN_BEGINS: Final = len(INSTALLMENTS.columns) + 1
+_ORDER: Final = SUBSCRIPTIONS.columns.index("order_id")
+_CURRENCY: Final = SUBSCRIPTIONS.columns.index("currency")
 
 
 class Books:
@@ -155,7 +154,7 @@ class Books:
         return await self._database.read_page(all_rows(Statement(query, parameters)))
 
     async def _of_operations(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        found = [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        found = await self._rows.values(OPERATIONS, rows)
         refunds: dict[str, list[str]] = defaultdict(list)
         for each in found:
             if each.kind is Kind.REFUND:
@@ -167,7 +166,7 @@ class Books:
 
     async def _of_checkouts(self, rows: Sequence[Row]) -> list[BooksEntry]:
         return [
-            _of_checkout(struct_of(row[1:-1], Checkout), None if row[0] is None else int(row[0]))
+            _of_checkout(CHECKOUTS.value(row[1:-1]), None if row[0] is None else int(row[0]))
             for row in rows
             if await self._rows.is_right(CHECKOUTS, row[1:])
         ]
@@ -185,11 +184,10 @@ class Books:
         return found
 
     async def _of_chargebacks(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        return [_of_chargeback(row) for row in await self._rows.trusted(CHARGEBACKS, rows)]
+        return list(map(_of_chargeback, await self._rows.values(CHARGEBACKS, rows)))
 
     async def _of_imported(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        trusted = await self._rows.trusted(IMPORTED_PAYMENTS, rows)
-        return [_of_imported(struct_of(row, ImportedPayment)) for row in trusted]
+        return list(map(_of_imported, await self._rows.values(IMPORTED_PAYMENTS, rows)))
 
 
 def _of_operation(operation: Operation, failed_at_ms: int | None) -> BooksEntry:
@@ -288,8 +286,7 @@ def _of_imported(payment: ImportedPayment) -> BooksEntry:
     )
 
 
-def _of_chargeback(row: Row) -> BooksEntry:
-    chargeback = struct_of(row, Chargeback)
+def _of_chargeback(chargeback: Chargeback) -> BooksEntry:
     return BooksEntry(
         id=f"chargeback/{chargeback.payment_id}",
         movement=Movement.CHARGEBACK,

@@ -17,10 +17,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from payrelay.core.access.ownership import NOBODY, OrderOwners
-from payrelay.store.digests.rows import RowDigests, RowKey, unpacked
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query
 from payrelay.store.statements.access import owners as statements
+from payrelay.store.statements.payments.packed_rows import unpacked
 
 T = TypeVar("T")
 

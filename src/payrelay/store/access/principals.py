@@ -4,6 +4,8 @@ Each row lets somebody act on what isn't theirs. It counts only with its keyed d
 ``store.digests.rows`` do.
 """
 
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
+
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -11,12 +13,12 @@ import msgspec
 
 from payrelay.core.access.ownership import NOBODY
 from payrelay.errors import Outdated, RowForged
-from payrelay.store.digests.rows import PRINCIPAL_GROUPS, PRINCIPAL_NAMES, DigestedTable, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
-from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import StructT, struct_of
+from payrelay.store.digests.rows import RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.rows import StructT
+from payrelay.store.engine.tables import StructTable, columns_for
 from payrelay.store.statements.access import owners as owner_statements
-from payrelay.store.statements.access import principals as statements
 
 PRINCIPALS_MAX: Final = 10_000
 """The most that a list gives; a merchant has a handful."""
@@ -54,8 +56,8 @@ class Principals:
 
         Raises StoreUnavailable.
         """
-        members = await self._database.read(all_rows(Statement(statements.GROUP_AROUND, (principal,))))
-        group = frozenset(each.id for each in await self._trusted(PRINCIPAL_GROUPS, members, GroupMember))
+        members = await self._database.read(all_rows(Statement(GROUP_AROUND, (principal,))))
+        group = frozenset(each.id for each in await self._digests.values(PRINCIPAL_GROUPS, members))
         return group - {principal} if principal in group else NOBODY
 
     async def stored_name(self, name: str) -> str:
@@ -63,10 +65,10 @@ class Principals:
 
         Raises StoreUnavailable; RowForged where the row of another name was forged.
         """
-        rows = await self._database.read(all_rows(Statement(statements.NAME_OF, (name,))))
+        rows = await self._database.read(all_rows(Statement(NAME_OF, (name,))))
         if not rows:
             return name
-        for found in await self._trusted(PRINCIPAL_NAMES, rows, PrincipalName):
+        for found in await self._digests.values(PRINCIPAL_NAMES, rows):
             return found.principal
         raise RowForged(f"the row that makes {name!r} another name was not written by this program")
 
@@ -77,16 +79,17 @@ class Principals:
 
     async def names(self) -> _Names:
         """Reads all other names, oldest first."""
-        return await self._all(statements.LIST_NAMES, PRINCIPAL_NAMES, PrincipalName)
+        return await self._all(LIST_NAMES, PRINCIPAL_NAMES)
 
     async def groups(self) -> _Members:
         """Reads the members of all groups."""
-        return await self._all(statements.LIST_GROUPS, PRINCIPAL_GROUPS, GroupMember)
+        return await self._all(LIST_GROUPS, PRINCIPAL_GROUPS)
 
     async def add_name(self, principal: str, name: str, *, now_ms: int) -> bool:
         """Gives a principal another name; False where anything is stored under it, or it is another name already."""
-        columns = (name, principal, now_ms)
-        return await self._database.write(_add_name((*columns, self._digests.of(PRINCIPAL_NAMES, columns))))
+        return await self._database.write(
+            _add_name(name, self._digests.key.digested(PRINCIPAL_NAMES, (name, principal, now_ms)))
+        )
 
     async def put_into_group(
         self, name: str, principals: Sequence[str], *, now_ms: int, may_move: bool = False
@@ -98,36 +101,79 @@ class Principals:
         """
         # Always in one order: otherwise two commands at once would wait for each other.
         members = [(each, name, now_ms) for each in sorted(set(principals))]
-        rows = [(*each, self._digests.of(PRINCIPAL_GROUPS, each), int(may_move)) for each in members]
+        rows = [(*self._digests.key.digested(PRINCIPAL_GROUPS, each), int(may_move)) for each in members]
         await self._database.write(_put_into_group(rows))
 
     async def take_out_of_group(self, principals: Sequence[str]) -> list[str]:
         """Takes principals out of their groups; gives those that were in one."""
         return await self._database.write(_take_out_of_group(principals))
 
-    async def _all(self, listing: Query, table: DigestedTable, kind: type[StructT]) -> list[StructT]:
+    async def _all(self, listing: Query, table: StructTable[StructT]) -> list[StructT]:
         rows = await self._database.read(all_rows(Statement(listing, (PRINCIPALS_MAX,))))
-        return await self._trusted(table, rows, kind)
-
-    async def _trusted(self, table: DigestedTable, rows: list[Row], kind: type[StructT]) -> list[StructT]:
-        return [struct_of(row, kind) for row in await self._digests.trusted(table, rows)]
+        return await self._digests.values(table, rows)
 
 
-def _add_name(row: tuple[str, str, int, str]) -> Unit[bool]:
-    yield Statement(statements.LOCK_NAMES, ())
+def _add_name(name: str, row: Row) -> Unit[bool]:
+    yield Statement(LOCK_NAMES, ())
     known = yield Statement(owner_statements.KNOWN_PRINCIPALS, (PRINCIPALS_MAX,))
-    return row[0] not in {name for (name,) in known} and bool((yield Statement(statements.ADD_NAME, row)))
+    return name not in {each for (each,) in known} and bool((yield Statement(ADD_NAME, tuple(row))))
 
 
-def _put_into_group(members: Sequence[tuple[str, str, int, str, int]]) -> Unit[None]:
+def _put_into_group(members: Sequence[tuple[Value, ...]]) -> Unit[None]:
     for each in members:
-        if not (yield Statement(statements.PUT_INTO_GROUP, each)):
+        if not (yield Statement(PUT_INTO_GROUP, each)):
             raise Outdated(f"{each[0]!r} is in another group")
 
 
 def _take_out_of_group(principals: Sequence[str]) -> Unit[list[str]]:
     taken = []
     for each in sorted(principals):
-        if (yield Statement(statements.TAKE_OUT_OF_GROUP, (each,))):
+        if (yield Statement(TAKE_OUT_OF_GROUP, (each,))):
             taken.append(each)  # noqa: PERF401, a comprehension can't yield
     return taken
+
+
+PRINCIPAL_NAMES: Final = StructTable(name="principal_names", kind=PrincipalName, columns=columns_for(PrincipalName))
+PRINCIPAL_GROUPS: Final = StructTable(name="principal_groups", kind=GroupMember, columns=columns_for(GroupMember))
+
+NAME_OF: Final = query(f"{PRINCIPAL_NAMES.select} WHERE id = $1")
+"""Reads whose other name this is."""
+
+LIST_NAMES: Final = query(f"{PRINCIPAL_NAMES.select} ORDER BY since_ms, id LIMIT $1")
+"""Reads the other names, oldest first."""
+
+LOCK_NAMES: Final = query("SELECT pg_advisory_xact_lock(hashtextextended('principals', 0))", sqlite=("SELECT 1",))
+"""Lets one transaction at a time give a name, to a key or to a principal, until it ends: the one is a row of another
+table than the other. SQLite has one writer anyway."""
+
+ADD_NAME: Final = query(
+    f"""
+    {PRINCIPAL_NAMES.insert()}
+    ON CONFLICT DO NOTHING
+    RETURNING id""",
+)
+"""Gives a principal another name; gives no row where the name is taken."""
+
+GROUP_AROUND: Final = query(
+    f"""
+    {PRINCIPAL_GROUPS.select}
+    WHERE name = (SELECT own.name FROM principal_groups AS own WHERE own.id = $1)""",
+)
+"""Reads the members of a principal's group, itself included."""
+
+LIST_GROUPS: Final = query(f"{PRINCIPAL_GROUPS.select} ORDER BY name, id LIMIT $1")
+"""Reads all members of groups."""
+
+PUT_INTO_GROUP: Final = query(
+    f"""
+    {PRINCIPAL_GROUPS.insert()}
+    ON CONFLICT (id) DO UPDATE
+    SET name = excluded.name, since_ms = excluded.since_ms, row_digest = excluded.row_digest
+    WHERE principal_groups.name = excluded.name OR $5::bigint = 1
+    RETURNING id""",
+)
+"""Puts a principal into a group. Where $5 is 1, takes it out of any other; else gives no row for one of another group.
+"""
+
+TAKE_OUT_OF_GROUP: Final = query("DELETE FROM principal_groups WHERE id = $1 RETURNING id")
+"""Takes a principal out of its group; gives no row where it is in none."""

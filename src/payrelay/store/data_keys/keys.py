@@ -9,7 +9,7 @@ Rules:
 
 1. A key is stored by the unit of work that stores the value, and destroyed by the one that forgets the value.
 2. A key that is destroyed on request leaves a note about its place, which is removed once the files of that place were
-   cleared (``store.data_keys.residues``).
+   cleared (``KeyResidues``).
 """
 
 import secrets
@@ -19,8 +19,8 @@ from typing import Final
 import msgspec
 
 from payrelay.core.seal_keys import KEY_BYTES
-from payrelay.errors import StoreUnusable
-from payrelay.store.engine.database import Statement, Unit, Value
+from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import FORMAT, DataKey, Seal
 from payrelay.store.statements import data_keys as statements
 
@@ -116,3 +116,35 @@ def _forgotten(forgetting: Statement, end: Callable[[Iterable[Value]], Unit[None
 def _noted(places: Iterable[Iterable[Value]]) -> Unit[None]:
     for place in sorted({str(name) for (name,) in places}):
         yield Statement(statements.ADD_RESIDUE, (place,))
+
+
+class KeyResidues:
+    """The places in the database's files that may still hold a destroyed key.
+
+    A place is noted by the unit of work that destroys a key there. A process that dies before the files are cleared
+    leaves the note, and the worker of any process clears the place.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def clear(self) -> bool:
+        """Clears the files of all such places; False where something is in the way, so that it must be tried again.
+
+        May be repeated, and by several processes at once. Raises StoreUnavailable where nothing can be read.
+        """
+        is_clear = True
+        for place, times in await self._database.read(all_rows(Statement(statements.RESIDUES, ()))):
+            is_clear = await self._is_cleared(str(place), times) and is_clear
+        return is_clear
+
+    async def _is_cleared(self, place: str, times: Value) -> bool:
+        try:
+            if not await self._database.clear_files(place):
+                return False
+            if await self._database.read(first_row(Statement(statements.IS_CLEAR, (place,)))) is None:
+                return False
+            forgotten = Statement(statements.FORGET_RESIDUE, (place, times), is_whole=True)
+            return bool(await self._database.write(count_rows(forgotten)))
+        except StoreUnavailable:
+            return False

@@ -11,8 +11,8 @@ from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.gateways.budget import BLOCK_ALL_PERMITS, BLOCK_PERMITS
 from payrelay.store.statements import meta as statements
-from payrelay.store.statements.gateways.budget import BLOCK_ALL_PERMITS, BLOCK_PERMITS
 
 DATABASE_IDENTITY: Final = "database_identity"
 """Its name in ``meta``."""

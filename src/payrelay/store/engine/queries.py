@@ -89,15 +89,6 @@ def query_among(text: str) -> Query:
     )
 
 
-def packed(table: str, columns: str, digest: str = "row_digest") -> str:
-    """Writes the name of a table, the columns of a row, and its digest behind them, as one JSON array.
-
-    So one statement gives whole rows of several tables, and the digest of each can be checked.
-    """
-    names = ", ".join(f"{table}.{column}" for column in columns.split(", "))
-    return f"json_build_array('{table}', {names}, {digest if digest != 'row_digest' else f'{table}.row_digest'})"
-
-
 def distinct(table: str, column: str, where: str = "true") -> str:
     """Writes a query for the different values of a column, each found by one step in an index that begins with it.
 

@@ -13,7 +13,7 @@ from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.events.event import STOPPED, OutgoingEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
-from payrelay.store.digests.rows import ENDPOINTS, RowDigests, RowKey
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -21,6 +21,7 @@ from payrelay.store.events.feed import Reader
 from payrelay.store.statements import alerts as alert_statements
 from payrelay.store.statements.events import deliveries as delivery_statements
 from payrelay.store.statements.events import endpoints as statements
+from payrelay.store.statements.events.endpoints import ENDPOINTS
 
 ENDPOINTS_MAX: Final = 20
 """Of one principal on one merchant account: each event may go to all of them."""
@@ -65,7 +66,7 @@ class Endpoints:
 
     async def add(self, endpoint: Endpoint, secret: Secret) -> bool:
         """Adds an endpoint; gives False, and adds nothing, where its principal has as many as it may have."""
-        sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint.id))
+        sealed = self._seal.seal(secret.reveal().encode(), statements.secret_context(endpoint.id))
         row = self._row(endpoint)
         return await self._database.write(_add(endpoint, (*row.columns, row.sealed_url, sealed, row.digest)))
 
@@ -107,7 +108,7 @@ class Endpoints:
 
     async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
         """Stores a new secret. The one before stays in use until its end; an older one is forgotten."""
-        sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint_id))
+        sealed = self._seal.seal(secret.reveal().encode(), statements.secret_context(endpoint_id))
         statement = Statement(statements.ROTATE_SECRET, (endpoint_id, sealed, older_ends_at_ms, now_ms), is_whole=True)
         row = await self._database.write(first_row(statement))
         return None if row is None else await self._opened(row[:-1])
@@ -160,7 +161,7 @@ class Endpoints:
         url = ""
         if isinstance(sealed, bytes):
             with suppress(StoreUnusable):
-                url = self._seal.open(sealed, url_context(endpoint_id)).decode()
+                url = self._seal.open(sealed, statements.url_context(endpoint_id)).decode()
         endpoint = endpoint_of(columns, url)
         if self._url_hash(endpoint) == columns[_URL_HASH]:
             return endpoint
@@ -171,7 +172,7 @@ class Endpoints:
         values = msgspec.structs.asdict(endpoint)
         values |= {"url": self._url_hash(endpoint), "types": _SEPARATOR.join(endpoint.types)}
         columns = tuple(values[name] for name in _COLUMNS)
-        sealed_url = self._seal.seal(endpoint.url.encode(), url_context(endpoint.id))
+        sealed_url = self._seal.seal(endpoint.url.encode(), statements.url_context(endpoint.id))
         return _StoredRow(columns, sealed_url, self._rows.of(ENDPOINTS, columns))
 
     def _url_hash(self, endpoint: Endpoint) -> str:
@@ -180,17 +181,7 @@ class Endpoints:
     def _secret(self, endpoint_id: str, sealed: Value) -> Secret | None:
         if not isinstance(sealed, bytes):
             return None
-        return Secret(self._seal.open(sealed, secret_context(endpoint_id)).decode())
-
-
-def secret_context(endpoint_id: str) -> bytes:
-    """Gives the seal context of an endpoint's secrets: the newest and the older one share it."""
-    return f"endpoint/{endpoint_id}/secret".encode()
-
-
-def url_context(endpoint_id: str) -> bytes:
-    """Gives the seal context of an endpoint's address."""
-    return f"endpoint/{endpoint_id}/url".encode()
+        return Secret(self._seal.open(sealed, statements.secret_context(endpoint_id)).decode())
 
 
 def endpoint_of(row: Row, url: str) -> Endpoint:

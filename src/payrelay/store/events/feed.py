@@ -12,6 +12,8 @@ Rules:
    where the audit finds it.
 """
 
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
+
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -20,12 +22,14 @@ import msgspec
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.events.positions import before_first
-from payrelay.store.digests.rows import EVENTS, OUTBOX, RowDigests, RowKey, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
+from payrelay.store.engine.queries import distinct, query, query_among, query_for_each
+from payrelay.store.engine.tables import Table, columns_for
 from payrelay.store.events import deliveries
 from payrelay.store.events.outbox import TRACEPARENT
-from payrelay.store.statements.events import feed as statements
 from payrelay.store.statements.events import outbox as outbox_statements
+from payrelay.store.statements.events.outbox import OUTBOX
 
 PUBLISHED_MAX: Final = 500
 """Events of one unit of work: they are held in memory, and other processes wait for it."""
@@ -82,24 +86,24 @@ class Feed:
 
     async def last_position(self) -> int:
         """Gives the last position that was given; 0 before the first one."""
-        rows = await self._database.read(all_rows(Statement(statements.LAST_POSITION, ())))
+        rows = await self._database.read(all_rows(Statement(LAST_POSITION, ())))
         return int(rows[0][0] or 0)
 
     async def last_kept(self, incarnation: int, lost_since_ms: int) -> int:
         """Gives the last position of an incarnation's range whose event is from before a loss; 0 where none is left."""
         parameters = (before_first(incarnation), before_first(incarnation + 1), lost_since_ms)
-        rows = await self._database.read(all_rows(Statement(statements.LAST_KEPT, parameters)))
+        rows = await self._database.read(all_rows(Statement(LAST_KEPT, parameters)))
         return int(rows[0][0] or 0)
 
     async def tail(self, after: int, limit: int) -> _Events:
         """Reads the events of all principals behind a position, in their order."""
-        return await self._behind(after, limit, lambda last, left: Statement(statements.TAIL, (last, left)))
+        return await self._behind(after, limit, lambda last, left: Statement(TAIL, (last, left)))
 
     async def read(self, reader: Reader, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events behind a position, in their order."""
         owner = (reader.merchant, reader.principal)
         found = await self._behind(
-            after, min(limit, PAGE_MAX), lambda last, left: Statement(statements.READ_FEED, (*owner, last, left))
+            after, min(limit, PAGE_MAX), lambda last, left: Statement(READ_FEED, (*owner, last, left))
         )
         return _page(found, after)
 
@@ -109,7 +113,7 @@ class Feed:
         found = await self._behind(
             after,
             min(limit, PAGE_MAX),
-            lambda last, left: Statement(statements.READ_ABOUT, (*owner, last, left, subject)),
+            lambda last, left: Statement(READ_ABOUT, (*owner, last, left, subject)),
         )
         return _page(found, after)
 
@@ -120,7 +124,7 @@ class Feed:
     async def of_ids(self, reader: Reader, ids: tuple[str, ...]) -> _Events:
         """Reads a reader's events by their ids, in the order of the feed; unknown ids are left out."""
         parameters = (reader.merchant, reader.principal, _encode(ids).decode())
-        return await self._right(await self._database.read(all_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
+        return await self._right(await self._database.read(all_rows(Statement(EVENTS_OF_IDS, parameters))))
 
     async def between(self, reader: Reader, from_ms: int, until_ms: int, *, after: int, limit: int) -> FeedPage:
         """Scans ``limit`` of a reader's events behind a position, and gives those between two times.
@@ -131,7 +135,7 @@ class Feed:
 
     async def at(self, positions: list[int]) -> _Events:
         """Reads the events at some positions, in their order; forgotten events are left out."""
-        rows = await self._database.read(all_rows(Statement(statements.EVENTS_AT, (_encode(positions).decode(),))))
+        rows = await self._database.read(all_rows(Statement(EVENTS_AT, (_encode(positions).decode(),))))
         return sorted(await self._right(rows), key=lambda event: event.position)
 
     async def forget(self, before_ms: int, limit: int) -> bool:
@@ -140,7 +144,7 @@ class Feed:
 
     async def unpublished(self) -> tuple[int, int | None]:
         """Counts the events that have no position yet, and gives the time of the oldest; None where there is none."""
-        [[count, oldest_ms]] = await self._database.read(all_rows(Statement(statements.OUTBOX_WAITING, ())))
+        [[count, oldest_ms]] = await self._database.read(all_rows(Statement(OUTBOX_WAITING, ())))
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
     async def _behind(self, after: int, limit: int, page: Callable[[int, int], Statement]) -> _Events:
@@ -160,7 +164,7 @@ class Feed:
 
 def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: list[str]) -> Unit[int]:
     """Gives the number of events that were taken out; adds the names of those whose digest is wrong to ``wrong``."""
-    locked = yield Statement(statements.LOCK_FEED, ())
+    locked = yield Statement(LOCK_FEED, ())
     last = max(int(locked[0][0] or 0), range_begins_at)
     # A statement of its own: it sees all that was committed before the feed was locked, and no other process takes any.
     unpublished = yield Statement(outbox_statements.TAKE_UNPUBLISHED, (limit,))
@@ -177,26 +181,26 @@ def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: 
             wrong.append(f"{EVENTS.name}/{position}")
             published.append((*event, _NO_DIGEST))
     until = last + len(published)
-    yield Statement(statements.PUBLISH, (_encode(published).decode(),))
-    yield Statement(statements.MOVE_FEED, (until,))
+    yield Statement(PUBLISH, (_encode(published).decode(),))
+    yield Statement(MOVE_FEED, (until,))
     subscribers = yield from deliveries.read_subscribers()
     if subscribers:
         # An event that was published before keeps its position. A delivery at the new one could never be sent, and
         # later deliveries would wait for it.
-        added = {tuple(row) for row in (yield Statement(statements.IDS_AMONG, (last, until)))}
+        added = {tuple(row) for row in (yield Statement(IDS_AMONG, (last, until)))}
         yield from deliveries.queue([event for event in right if event[:2] in added], subscribers, now_ms)
     return len(published)
 
 
 def _types(reader: Reader, pattern: Pattern, after: int, limit: int, sieve: RowSieve) -> Unit[FeedPage]:
     owner = (reader.merchant, reader.principal, after)
-    [[until]] = yield Statement(statements.SCAN, (*owner, SCANNED_MAX))
+    [[until]] = yield Statement(SCAN, (*owner, SCANNED_MAX))
     if until is None:
         return FeedPage([], after)
     found: _Events = []
     while (left := limit - len(found)) > 0:
         parameters = (*owner[:2], after, until, pattern.compared, pattern.beginning, left)
-        rows = yield Statement(statements.READ_TYPES, parameters)
+        rows = yield Statement(READ_TYPES, parameters)
         found += _events(sieve.right(EVENTS, rows))
         if len(rows) < left:
             return FeedPage(found, int(until))
@@ -206,21 +210,21 @@ def _types(reader: Reader, pattern: Pattern, after: int, limit: int, sieve: RowS
 
 def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int, sieve: RowSieve) -> Unit[FeedPage]:
     owner = (reader.merchant, reader.principal, after)
-    [[until]] = yield Statement(statements.SCAN, (*owner, limit))
+    [[until]] = yield Statement(SCAN, (*owner, limit))
     if until is None:
         return FeedPage([], after)
-    rows = yield Statement(statements.READ_BETWEEN, (*owner, until, *moments))
+    rows = yield Statement(READ_BETWEEN, (*owner, until, *moments))
     return FeedPage(_events(sieve.right(EVENTS, rows)), int(until))
 
 
 def _forget(before_ms: int, limit: int) -> Unit[bool]:
-    if not (yield Statement(statements.IS_ANY_PRUNABLE, (before_ms,))):
+    if not (yield Statement(IS_ANY_PRUNABLE, (before_ms,))):
         return False
-    [[until]] = yield Statement(statements.PRUNABLE, (before_ms, limit))
+    [[until]] = yield Statement(PRUNABLE, (before_ms, limit))
     if until is None:
         return False
-    yield Statement(statements.FORGET_DELIVERIES, (until,))
-    yield Statement(statements.FORGET_EVENTS, (until, before_ms))
+    yield Statement(FORGET_DELIVERIES, (until,))
+    yield Statement(FORGET_EVENTS, (until, before_ms))
     return True
 
 
@@ -239,3 +243,118 @@ def event_of(row: Row) -> PublishedEvent:
     traceparent = data.pop(TRACEPARENT, None)
     values = dict(zip(PublishedEvent.__struct_fields__, (*members, data, traceparent), strict=True))
     return msgspec.convert(values, PublishedEvent)
+
+
+EVENTS: Final = Table(name="events", columns=columns_for(PublishedEvent)[:-1])
+"""The last member of an event, its trace context, lies among its data."""
+
+LOCK_FEED: Final = query("SELECT position FROM feed WHERE one = 1 FOR UPDATE")
+"""Reads the last position, and keeps others from giving one until the unit's end."""
+
+MOVE_FEED: Final = query("UPDATE feed SET position = $1 WHERE one = 1")
+"""Stores the last position."""
+
+LAST_POSITION: Final = query("SELECT position FROM feed WHERE one = 1")
+"""Reads the last position."""
+
+LAST_KEPT: Final = query("SELECT max(position) FROM events WHERE position > $1 AND position <= $2 AND at_ms < $3")
+"""Reads the last position in a range whose event is older than a time."""
+
+PUBLISH: Final = query_for_each(
+    f"""
+    {EVENTS.into()}
+    SELECT (event ->> 0)::bigint, event ->> 1, event ->> 2, event ->> 3, event ->> 4, event ->> 5, event ->> 6,
+           (event ->> 7)::bigint, event ->> 8, event ->> 9
+    FROM json_array_elements($1::json) AS event
+    ON CONFLICT DO NOTHING""",
+    sqlite=f"{EVENTS.insert()} ON CONFLICT DO NOTHING",
+)
+"""Adds events to the feed: a JSON list of the columns of each, its digest last. An event that is there already stays at
+its position."""
+
+IDS_AMONG: Final = query("SELECT position, id FROM events WHERE position > $1 AND position <= $2")
+"""Reads the positions behind one, up to another one, each with its event's id."""
+
+TAIL: Final = query(f"{EVENTS.select} WHERE position > $1 ORDER BY position LIMIT $2")
+"""Reads the events of all principals behind a position."""
+
+READ_FEED: Final = query(
+    f"""
+    {EVENTS.select}
+    WHERE merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
+)
+"""Reads one page of a principal's events behind a position."""
+
+READ_ABOUT: Final = query(
+    f"""
+    {EVENTS.select}
+    WHERE subject = $5 AND merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
+)
+"""Reads one page of a principal's events about one subject behind a position."""
+
+SCAN: Final = query(
+    """
+    SELECT max(position) FROM (
+        SELECT position FROM events
+        WHERE merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4
+    ) AS looked_at""",
+)
+"""Reads the position of the last of so many of a principal's events."""
+
+READ_TYPES: Final = query(
+    f"""
+    {EVENTS.select}
+    WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND substr(type, 1, $5::int) = $6
+    ORDER BY position LIMIT $7""",
+)
+"""Reads a principal's events between two positions whose types begin with $6."""
+
+EVENTS_AT: Final = query(
+    f"""
+    {EVENTS.select}
+    WHERE position = ANY (ARRAY(SELECT wanted::bigint FROM json_array_elements_text($1::json) AS wanted))""",
+    sqlite=(f"{EVENTS.select} WHERE position IN (SELECT value FROM json_each($1))",),
+)
+"""Reads the events at some positions: a JSON list of them."""
+
+EVENTS_OF_IDS: Final = query_among(
+    f"""
+    {EVENTS.select}
+    WHERE merchant = $1 AND principal = $2 AND id @3
+    ORDER BY position""",
+)
+"""Reads a principal's events by their ids: a JSON list of them."""
+
+READ_BETWEEN: Final = query(
+    f"""
+    {EVENTS.select}
+    WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND at_ms >= $5 AND at_ms < $6
+    ORDER BY position""",
+)
+"""Reads a principal's events between two positions and two times."""
+
+IS_ANY_PRUNABLE: Final = query(
+    """
+    SELECT 1 FROM (SELECT at_ms FROM events ORDER BY position LIMIT 20) AS oldest
+    WHERE at_ms < $1 LIMIT 1""",
+)
+"""Tells whether any of the oldest events is from before a time: a few are looked at, because positions and times differ
+in their order by seconds."""
+
+PRUNABLE: Final = query(
+    """
+    SELECT max(position) FROM (SELECT position, at_ms FROM events ORDER BY position LIMIT $2) AS oldest
+    WHERE at_ms < $1""",
+)
+"""Reads the position up to which the oldest events may be forgotten, a limited number at a time."""
+
+FORGET_EVENTS: Final = query("DELETE FROM events WHERE position <= $1 AND at_ms < $2")
+"""Forgets events."""
+
+FORGET_DELIVERIES: Final = query(
+    f"DELETE FROM deliveries WHERE endpoint_id IN ({distinct('deliveries', 'endpoint_id')}) AND position <= $1",
+)
+"""Forgets the deliveries of events up to a position, also to endpoints that are gone."""
+
+OUTBOX_WAITING: Final = query("SELECT count(*), min(at_ms) FROM outbox")
+"""Counts the unpublished events, and reads the time of the oldest."""

@@ -5,9 +5,10 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.store.digests.rows import OUTBOX, RowKey
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Statement, Unit, Value
 from payrelay.store.statements.events import outbox as statements
+from payrelay.store.statements.events.outbox import OUTBOX
 
 TRACEPARENT: Final = "traceparent"
 """The name of an event's trace context among its stored data."""

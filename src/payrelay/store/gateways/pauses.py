@@ -6,8 +6,8 @@ import msgspec
 
 from payrelay.core.gateways.pauses import Pause
 from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.queries import query
 from payrelay.store.engine.rows import struct_of
-from payrelay.store.statements.gateways import pauses as statements
 
 PAUSES_MAX: Final = 10_000
 """More accounts than anybody configures."""
@@ -25,14 +25,29 @@ class Pauses:
     async def add(self, pause: Pause) -> bool:
         """Pauses an account; False where it is paused already, and that pause stays."""
         parameters = msgspec.structs.astuple(pause)
-        return bool(await self._database.write(all_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
+        return bool(await self._database.write(all_rows(Statement(ADD_PAUSE, parameters, is_whole=True))))
 
     async def remove(self, account: str, since_ms: int) -> bool:
         """Ends the pause that began then; False where there is none, or another one."""
-        statement = Statement(statements.REMOVE_PAUSE, (account, since_ms), is_whole=True)
+        statement = Statement(REMOVE_PAUSE, (account, since_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def list(self) -> _Pauses:
         """Reads all pauses, by the account's name."""
-        rows = await self._database.read(all_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
+        rows = await self._database.read(all_rows(Statement(LIST_PAUSES, (PAUSES_MAX,))))
         return [struct_of(row, Pause) for row in rows]
+
+
+ADD_PAUSE: Final = query(
+    """
+    INSERT INTO paused_accounts (account, since_ms, reason, operator) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING
+    RETURNING account""",
+)
+"""Pauses an account; gives no row where it is paused already."""
+
+REMOVE_PAUSE: Final = query("DELETE FROM paused_accounts WHERE account = $1 AND since_ms = $2 RETURNING account")
+"""Ends the pause of an account that began at $2; gives no row where that one has ended."""
+
+LIST_PAUSES: Final = query("SELECT account, since_ms, reason, operator FROM paused_accounts ORDER BY account LIMIT $1")
+"""Reads which accounts are paused."""

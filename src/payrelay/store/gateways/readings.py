@@ -21,11 +21,12 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.errors import StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
-from payrelay.store.digests.rows import PAYMENTS_SEEN, RowDigests, RowKey
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.returns import note_received_again, note_returns
 from payrelay.store.statements.gateways import readings as statements
+from payrelay.store.statements.gateways.readings import PAYMENTS_SEEN
 
 ANSWER_BYTES_MAX: Final = 262_144
 """Some 300 payments or subscriptions. A longer answer is not stored, because it would crowd out a hundred others."""
@@ -220,7 +221,7 @@ def _notes(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> l
         (merchant, each.payment_id, each.order_id, each.status, each.currency, each.amount_minor, at_ms)
         for each in payments
     ]
-    return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
+    return [Statement(statements.NOTE_PAYMENT, key.digested(PAYMENTS_SEEN, each)) for each in noted]
 
 
 def _kept(stored: Statement, returns: Unit[None], noted: list[Statement], *, noted_with: int) -> Unit[None]:

@@ -21,12 +21,13 @@ from payrelay.core.orders.joining import PaymentFacts, facts_of_one
 from payrelay.core.orders.received_again import RETURNED, failures_in, is_in_question, received_ms
 from payrelay.core.orders.taken import record_of
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.store.digests.rows import FAILED_REFUNDS, RETURNS_SEEN, RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.orders.facts import AGAIN, facts_and_rows
 from payrelay.store.statements.gateways import readings as statements
-from payrelay.store.statements.payments.operations import ADD_FAILED, END_UNKEYED_CLAIM
+from payrelay.store.statements.gateways.readings import RETURNS_SEEN
+from payrelay.store.statements.payments.operations import ADD_FAILED, END_UNKEYED_CLAIM, FAILED_REFUNDS
 
 _RECEIVED: Final = PaymentStatus.RECEIVED
 
@@ -46,10 +47,10 @@ def note_returns(key: RowKey, merchant: str, shown: Sequence[Payment], by_ms: in
             yield from _note_failed(merchant, facts, key)
             if received_ms(facts) == seen_ms:
                 row = (merchant, each.payment_id, _RECEIVED, seen_ms)
-                yield Statement(statements.NOTE_RECEIVED, (*row, key.of(RETURNS_SEEN, row)))
+                yield Statement(statements.NOTE_RECEIVED, key.digested(RETURNS_SEEN, row))
             yield Statement(statements.FORGET_RETURN, (merchant, each.payment_id, AGAIN))
         row = (merchant, each.payment_id, each.status, by_ms)
-        yield Statement(statements.NOTE_RETURN, (*row, key.of(RETURNS_SEEN, row), _RECEIVED))
+        yield Statement(statements.NOTE_RETURN, (*key.digested(RETURNS_SEEN, row), _RECEIVED))
 
 
 def note_received_again(key: RowKey, merchant: str, payment_id: str) -> Unit[None]:
@@ -59,7 +60,7 @@ def note_received_again(key: RowKey, merchant: str, payment_id: str) -> Unit[Non
     record = record_of(facts)
     if record is not None and not facts.again and is_in_question(facts):
         row = (merchant, payment_id, AGAIN, record.seen_at_ms)
-        yield Statement(statements.NOTE_RECEIVED, (*row, key.of(RETURNS_SEEN, row)))
+        yield Statement(statements.NOTE_RECEIVED, key.digested(RETURNS_SEEN, row))
     yield from _note_failed(merchant, facts, key)
 
 
@@ -77,6 +78,6 @@ def _note_failed(merchant: str, facts: PaymentFacts, key: RowKey) -> Unit[None]:
     """Stores the refunds of a payment that have failed, as its record shows, each with its event."""
     for failed, event in failures_in(facts):
         row = (failed.operation_id, merchant, failed.payment_id, failed.known_at_ms)
-        if (yield Statement(ADD_FAILED, (*row, key.of(FAILED_REFUNDS, row)))):
+        if (yield Statement(ADD_FAILED, key.digested(FAILED_REFUNDS, row))):
             yield Statement(END_UNKEYED_CLAIM, (failed.operation_id,))
             yield from put_event(event, key)

@@ -14,14 +14,14 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.payments.imported import IMPORTED_STATUSES, ImportVerdict
-from payrelay.core.payments.payment import Payment, PaymentStatus
+from payrelay.core.payments.imported import IMPORTED_STATUSES, ImportedPayment, ImportVerdict
+from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import IMPORTED_PAYMENTS, RowDigests, RowKey
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.imports import payments as statements
+from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
 
 BATCH: Final = 100
 """Payments of one unit of work: it holds the embedded database for some milliseconds."""
@@ -32,38 +32,6 @@ CONTRADICTS: Final = "an earlier import has it with another order, amount, curre
 OTHERS: Final = "an earlier import has it for another principal"
 MAY_BE_OURS: Final = "Payrelay has an operation or a checkout that may have made it"
 FORGED: Final = "its stored row was changed by something other than Payrelay"
-
-
-class ImportedPayment(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment from before Payrelay.
-
-    Attributes:
-        merchant, payment_id: the payment.
-        principal: whose it is.
-        account: the account under which it was imported.
-        order_id, currency, amount_minor, status, subscription_id, paid_at_ms: as the file said; None where it didn't.
-        imported_at_ms, imported_by: when it was imported, and by whom.
-        place: the file, and the line in it.
-    """
-
-    merchant: str
-    payment_id: str
-    principal: str
-    account: str
-    order_id: str
-    currency: str
-    amount_minor: int
-    status: PaymentStatus
-    subscription_id: str | None
-    paid_at_ms: int | None
-    imported_at_ms: int
-    imported_by: str
-    place: str
-
-    @property
-    def latest_ms(self) -> int:
-        """When it was paid; where nobody said, when it was imported, which is later."""
-        return self.imported_at_ms if self.paid_at_ms is None else self.paid_at_ms
 
 
 class ImportedPayments:
@@ -116,8 +84,7 @@ class ImportedPayments:
         return found[0].order_id if found else None
 
     async def _trusted(self, statement: Statement) -> list[ImportedPayment]:
-        rows = await self._database.read(all_rows(statement))
-        return [struct_of(row, ImportedPayment) for row in await self._rows.trusted(IMPORTED_PAYMENTS, rows)]
+        return await self._rows.values(IMPORTED_PAYMENTS, await self._database.read(all_rows(statement)))
 
 
 def _taken(
@@ -137,8 +104,8 @@ def _take_one(payment: ImportedPayment, key: RowKey, *, is_dry: bool) -> Unit[tu
     subject = (payment.order_id, payment.merchant, payment.subscription_id)
     if (yield Statement(statements.MAY_BE_OURS, subject)):
         return ImportVerdict.REFUSED, MAY_BE_OURS
-    values = msgspec.structs.astuple(payment)
-    if not is_dry and not (yield Statement(statements.ADD_IMPORTED, (*values, key.of(IMPORTED_PAYMENTS, values)))):
+    added = Statement(statements.ADD_IMPORTED, key.digested(IMPORTED_PAYMENTS, IMPORTED_PAYMENTS.row(payment)))
+    if not is_dry and not (yield added):
         raise Outdated(f"the payment {payment.payment_id!r} was imported by another process")
     return ImportVerdict.NEW, ""
 
@@ -147,7 +114,7 @@ def _take_again(payment: ImportedPayment, row: Row, key: RowKey, *, is_dry: bool
     if not key.fits(IMPORTED_PAYMENTS, row):
         return ImportVerdict.REFUSED, FORGED
     *values, digest = row
-    known = struct_of(tuple(values), ImportedPayment)
+    known = IMPORTED_PAYMENTS.value(values)
     if known.principal != payment.principal:
         return ImportVerdict.REFUSED, OTHERS
     if _facts(known) != _facts(payment):
@@ -155,7 +122,7 @@ def _take_again(payment: ImportedPayment, row: Row, key: RowKey, *, is_dry: bool
     if IMPORTED_STATUSES.index(payment.status) <= IMPORTED_STATUSES.index(known.status):
         return ImportVerdict.KNOWN, ""
     if not is_dry:
-        new = msgspec.structs.astuple(msgspec.structs.replace(known, status=payment.status))
+        new = IMPORTED_PAYMENTS.row(msgspec.structs.replace(known, status=payment.status))
         key_of_row = (known.merchant, known.payment_id)
         changed = (*key_of_row, payment.status, key.of(IMPORTED_PAYMENTS, new), str(digest))
         if not (yield Statement(statements.CHANGE_IMPORTED, changed)):

@@ -19,14 +19,20 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.operators.operator import ConsoleSession, NewAct, Operator, OperatorAct, is_live
+from payrelay.core.operators.operator import NewAct, Operator, OperatorAct, is_live
 from payrelay.core.operators.roles import Act, require_may
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATORS, RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.operators import acts as statements
-from payrelay.store.statements.operators.operators import GET_OPERATOR, GET_SESSION, NEWEST_ACT_OF_ROWS
+from payrelay.store.statements.operators.operators import (
+    CONSOLE_SESSIONS,
+    GET_OPERATOR,
+    GET_SESSION,
+    NEWEST_ACT_OF_ROWS,
+    OPERATORS,
+)
 
 PURPOSE: Final = "operator act"
 """Of the keyed hash; never changed."""
@@ -69,8 +75,8 @@ class OperatorActs:
     def operator(self, operator_id: str) -> Unit[Operator | None]:
         """Reads an operator within a unit of work; None where there is none, or the row's digest is wrong."""
         rows = yield Statement(GET_OPERATOR, (operator_id,))
-        right = RowSieve(self._rows).right(OPERATORS, rows)
-        return struct_of(right[0], Operator) if right else None
+        right = RowSieve(self._rows).values(OPERATORS, rows)
+        return right[0] if right else None
 
     async def written(self, unit: Callable[[], Unit[T]]) -> T:
         """Carries out a unit of work with a line in it; begins it again where another process was quicker.
@@ -107,8 +113,8 @@ class OperatorActs:
 
     def _required(self, new: NewAct, acts: tuple[Act, ...]) -> Unit[None]:
         operator = yield from self.operator(new.operator_id)
-        rows = RowSieve(self._rows).right(CONSOLE_SESSIONS, (yield Statement(GET_SESSION, (new.session_id,))))
-        session = struct_of(rows[0], ConsoleSession) if rows else None
+        sessions = RowSieve(self._rows).values(CONSOLE_SESSIONS, (yield Statement(GET_SESSION, (new.session_id,))))
+        session = sessions[0] if sessions else None
         if operator is None or session is None or not is_live(session, operator, new.at_ms):
             raise Refusal(Code.FORBIDDEN, SESSION_OVER)
         require_may(operator.role, *acts)

@@ -1,5 +1,7 @@
 """What operators are asked to confirm, in the store. A row whose digest is wrong counts as not existing."""
 
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
+
 from typing import Final, TypeAlias
 
 import msgspec
@@ -14,12 +16,11 @@ from payrelay.core.operators.confirmations import (
 )
 from payrelay.core.operators.operator import NewAct, NotRecent, may_still
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import CONSOLE_CONFIRMATIONS, RowDigests
-from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
-from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import struct_of
+from payrelay.store.digests.rows import RowDigests
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
+from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.tables import StructTable, columns_for
 from payrelay.store.operators.acts import OperatorActs
-from payrelay.store.statements.operators import confirmations as statements
 
 PROPOSED_MAX: Final = 200
 """The most that a list gives of what waits for a second person."""
@@ -42,12 +43,12 @@ class Confirmations:
 
     async def get(self, confirmation_id: str) -> Confirmation | None:
         """Reads one. Raises StoreError."""
-        found = await self._read(Statement(statements.GET_CONFIRMATION, (confirmation_id,)))
+        found = await self._read(Statement(GET_CONFIRMATION, (confirmation_id,)))
         return found[0] if found else None
 
     async def proposed(self) -> _Confirmations:
         """Reads what waits for a second person, oldest first. Raises StoreError."""
-        return await self._read(Statement(statements.LIST_PROPOSED, (PROPOSED_MAX,)))
+        return await self._read(Statement(LIST_PROPOSED, (PROPOSED_MAX,)))
 
     async def change(
         self, changed: Confirmation, act: NewAct, *, seen: int | None, small: SmallRefunds | None = None
@@ -67,12 +68,12 @@ class Confirmations:
 
     async def end(self, ended: Confirmation) -> bool:
         """Stores what came of it; False where that is stored already. Raises StoreError."""
-        statement = msgspec.structs.replace(self._put(statements.CHANGE_CONFIRMATION, ended), is_whole=True)
+        statement = msgspec.structs.replace(self._put(CHANGE_CONFIRMATION, ended), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     def _added(self, confirmation: Confirmation) -> Unit[None]:
-        yield Statement(statements.FORGET_SHOWN, (confirmation.made_at_ms - SHOWN_MS,))
-        yield self._put(statements.ADD_CONFIRMATION, confirmation)
+        yield Statement(FORGET_SHOWN, (confirmation.made_at_ms - SHOWN_MS,))
+        yield self._put(ADD_CONFIRMATION, confirmation)
 
     def _changed(
         self, changed: Confirmation, act: NewAct, seen: int | None, small: SmallRefunds | None
@@ -88,28 +89,65 @@ class Confirmations:
             yield from self._together(changed, act, small)
             changed = without_factor(changed)
         numbered = msgspec.structs.replace(changed, act=line.number)
-        if not (yield self._put(statements.CHANGE_CONFIRMATION, numbered)):
+        if not (yield self._put(CHANGE_CONFIRMATION, numbered)):
             raise Outdated("somebody has confirmed it")
         return numbered
 
     def _together(self, changed: Confirmation, act: NewAct, small: SmallRefunds) -> Unit[None]:
         """Raises NotRecent where a refund and those before it are too much; behind its line no other comes between."""
         parameters = (act.operator_id, small.currency)
-        rows = self._rows.sieve().right(CONSOLE_CONFIRMATIONS, (yield Statement(statements.REFUNDED_SINCE, parameters)))
-        others = [each for each in (struct_of(row, Confirmation) for row in rows) if each.id != changed.id]
+        rows = yield Statement(REFUNDED_SINCE, parameters)
+        known = self._rows.sieve().values(CONSOLE_CONFIRMATIONS, rows)
+        others = [each for each in known if each.id != changed.id]
         small_ones = filter(is_without_factor, others)
         if sum(each.amount_minor or 0 for each in (changed, *small_ones)) > small.limit_minor:
             raise NotRecent(changed.act_name)
 
     def _put(self, query: Query, confirmation: Confirmation) -> Statement:
-        values = _values(confirmation)
-        return Statement(query, (*values, self._rows.of(CONSOLE_CONFIRMATIONS, values)))
+        return Statement(query, self._rows.key.digested(CONSOLE_CONFIRMATIONS, CONSOLE_CONFIRMATIONS.row(confirmation)))
 
     async def _read(self, statement: Statement) -> _Confirmations:
-        rows = await self._database.read(all_rows(statement))
-        return [struct_of(row, Confirmation) for row in await self._rows.trusted(CONSOLE_CONFIRMATIONS, rows)]
+        return await self._rows.values(CONSOLE_CONFIRMATIONS, await self._database.read(all_rows(statement)))
 
 
-def _values(confirmation: Confirmation) -> tuple[Value, ...]:
-    # As plain texts: a digest is over what the database gives back.
-    return tuple(str(value) if isinstance(value, str) else value for value in msgspec.structs.astuple(confirmation))
+CONSOLE_CONFIRMATIONS: Final = StructTable(
+    name="console_confirmations", kind=Confirmation, columns=columns_for(Confirmation)
+)
+
+ADD_CONFIRMATION: Final = query(
+    f"""
+    {CONSOLE_CONFIRMATIONS.insert()}
+    RETURNING id""",
+)
+"""Adds a confirmation."""
+
+CHANGE_CONFIRMATION: Final = query(
+    f"""
+    UPDATE console_confirmations SET {CONSOLE_CONFIRMATIONS.replaced}
+    WHERE id = $1 AND version = $18 - 1
+    RETURNING id""",
+)
+"""Replaces a row by its next version; gives no row where another change came first."""
+
+GET_CONFIRMATION: Final = query(f"{CONSOLE_CONFIRMATIONS.select} WHERE id = $1")
+"""Reads one confirmation."""
+
+REFUNDED_SINCE: Final = query(
+    f"""
+    {CONSOLE_CONFIRMATIONS.select}
+    WHERE act > (SELECT coalesce(max(act), 0) FROM console_sessions WHERE operator_id = $1 AND stage = 'open')
+        AND confirmed_by = $1 AND act_name = 'refund' AND currency = $2 AND state IN ('begun', 'done')""",
+)
+"""Reads the refunds that an operator has confirmed since they signed in, or showed the second factor, last."""
+
+LIST_PROPOSED: Final = query(
+    f"""
+    {CONSOLE_CONFIRMATIONS.select}
+    WHERE state = 'proposed' ORDER BY made_at_ms LIMIT $1""",
+)
+"""Reads what waits for a second person, oldest first."""
+
+FORGET_SHOWN: Final = query(
+    "DELETE FROM console_confirmations WHERE state = 'shown' AND made_at_ms < $1 RETURNING id",
+)
+"""Removes what was shown before a time, and confirmed by nobody."""

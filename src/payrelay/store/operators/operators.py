@@ -19,14 +19,16 @@ from payrelay.core.operators.operator import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS, DigestedTable, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.digests.rows import RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import StructT, blob_of, struct_of
+from payrelay.store.engine.rows import StructT, blob_of
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.tables import StructTable
 from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.operators.passkeys import Passkeys, removal_of_all
 from payrelay.store.statements.operators import operators as statements
+from payrelay.store.statements.operators.operators import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS
 
 OPERATORS_MAX: Final = 1_000
 """The most that a list gives; a company has a handful."""
@@ -97,25 +99,25 @@ class Operators:
         """
         sealed = None
         if change.totp_secret is not None and change.changed is not None:
-            sealed = self._seal.seal(change.totp_secret.reveal().encode(), totp_context(change.changed.id))
+            sealed = self._seal.seal(change.totp_secret.reveal().encode(), statements.totp_context(change.changed.id))
         return await self._acts.written(lambda: self._carried_out(change, sealed))
 
     async def get(self, operator_id: str) -> Operator | None:
         """Reads one operator. Raises StoreError."""
-        return await self._one(OPERATORS, statements.GET_OPERATOR, operator_id, Operator)
+        return await self._one(OPERATORS, statements.GET_OPERATOR, operator_id)
 
     async def by_email(self, email: str) -> Operator | None:
         """Reads the operator with an e-mail address, which is in small letters. Raises StoreError."""
-        return await self._one(OPERATORS, statements.FIND_BY_EMAIL, email, Operator)
+        return await self._one(OPERATORS, statements.FIND_BY_EMAIL, email)
 
     async def by_subject(self, subject_hash: str) -> Operator | None:
         """Reads the operator whom the sign-in provider knows by a subject. Raises StoreError."""
-        return await self._one(OPERATORS, statements.FIND_BY_SUBJECT, subject_hash, Operator)
+        return await self._one(OPERATORS, statements.FIND_BY_SUBJECT, subject_hash)
 
     async def list(self) -> _Operators:
         """Reads all operators, in the order of their addresses. Raises StoreError."""
         rows = await self._database.read(all_rows(Statement(statements.LIST_OPERATORS, (OPERATORS_MAX,))))
-        return [struct_of(row, Operator) for row in await self._rows.trusted(OPERATORS, rows)]
+        return await self._rows.values(OPERATORS, rows)
 
     async def totp_secret(self, operator_id: str) -> Secret | None:
         """Opens the secret of an operator's second factor; None where there is none.
@@ -125,25 +127,24 @@ class Operators:
         rows = await self._database.read(all_rows(Statement(statements.GET_TOTP, (operator_id,))))
         if not rows or rows[0][0] is None:
             return None
-        return Secret(self._seal.open(blob_of(rows[0][0]), totp_context(operator_id)).decode())
+        return Secret(self._seal.open(blob_of(rows[0][0]), statements.totp_context(operator_id)).decode())
 
     async def invitation(self, token_hash: str) -> Invitation | None:
         """Reads the invitation with a token. Raises StoreError."""
-        return await self._one(OPERATOR_INVITATIONS, statements.FIND_INVITATION, token_hash, Invitation)
+        return await self._one(OPERATOR_INVITATIONS, statements.FIND_INVITATION, token_hash)
 
     async def invitation_of(self, operator_id: str) -> Invitation | None:
         """Reads an operator's invitation that nobody has ended; it may be over. Raises StoreError."""
-        return await self._one(OPERATOR_INVITATIONS, statements.OPEN_INVITATION, operator_id, Invitation)
+        return await self._one(OPERATOR_INVITATIONS, statements.OPEN_INVITATION, operator_id)
 
     async def session(self, token_hash: str) -> ConsoleSession | None:
         """Reads the session with a token. Raises StoreError."""
-        return await self._one(CONSOLE_SESSIONS, statements.FIND_SESSION, token_hash, ConsoleSession)
+        return await self._one(CONSOLE_SESSIONS, statements.FIND_SESSION, token_hash)
 
     async def sessions_of(self, operator_id: str) -> _Sessions:
         """Reads the sessions of an operator that nobody has ended, newest first; some are over. Raises StoreError."""
         statement = Statement(statements.LIST_SESSIONS, (operator_id, SESSIONS_MAX))
-        rows = await self._rows.trusted(CONSOLE_SESSIONS, await self._database.read(all_rows(statement)))
-        return [struct_of(row, ConsoleSession) for row in rows]
+        return await self._rows.values(CONSOLE_SESSIONS, await self._database.read(all_rows(statement)))
 
     async def see(self, session: ConsoleSession, now_ms: int) -> ConsoleSession:
         """Notes that a session is used now, and gives it so; nothing happens where it was ended meanwhile.
@@ -151,7 +152,7 @@ class Operators:
         Raises StoreError.
         """
         seen = msgspec.structs.replace(session, seen_at_ms=now_ms)
-        digests = (self._digest(CONSOLE_SESSIONS, seen), self._digest(CONSOLE_SESSIONS, session))
+        digests = (self._rows.of(CONSOLE_SESSIONS, CONSOLE_SESSIONS.row(each)) for each in (seen, session))
         statement = Statement(statements.SEE_SESSION, (session.id, now_ms, *digests), is_whole=True)
         await self._database.write(all_rows(statement))
         return seen
@@ -186,7 +187,7 @@ class Operators:
             raise Outdated("what lets the operator in was changed since it was read")
 
     def _right(self, rows: Sequence[Row]) -> _Operators:
-        return [struct_of(row, Operator) for row in self._rows.sieve().right(OPERATORS, rows)]
+        return self._rows.sieve().values(OPERATORS, rows)
 
     def _changed(self, operator: Operator, change: OperatorChange, number: int, sealed: bytes | None) -> Unit[None]:
         yield from _must(self._put(statements.CHANGE_OPERATOR, operator, number or operator.act))
@@ -206,25 +207,12 @@ class Operators:
     def _put(self, query: Query, operator: Operator, number: int) -> Statement:
         return self._with_digest(query, OPERATORS, msgspec.structs.replace(operator, act=number))
 
-    def _with_digest(self, query: Query, table: DigestedTable, row: msgspec.Struct) -> Statement:
-        return Statement(query, (*_values(row), self._digest(table, row)))
+    def _with_digest(self, query: Query, table: StructTable[StructT], value: StructT) -> Statement:
+        return Statement(query, self._rows.key.digested(table, table.row(value)))
 
-    def _digest(self, table: DigestedTable, row: msgspec.Struct) -> str:
-        return self._rows.of(table, _values(row))
-
-    async def _one(self, table: DigestedTable, query: Query, key: str, kind: type[StructT]) -> StructT | None:
-        rows = await self._rows.trusted(table, await self._database.read(all_rows(Statement(query, (key,)))))
-        return struct_of(rows[0], kind) if rows else None
-
-
-def totp_context(operator_id: str) -> bytes:
-    """Gives what the sealed secret of a second factor is bound to."""
-    return f"operator_totp/{operator_id}".encode()
-
-
-def _values(row: msgspec.Struct) -> tuple[Value, ...]:
-    # As plain texts: a digest is over what the database gives back.
-    return tuple(str(value) if isinstance(value, str) else value for value in msgspec.structs.astuple(row))
+    async def _one(self, table: StructTable[StructT], query: Query, key: str) -> StructT | None:
+        found = await self._rows.values(table, await self._database.read(all_rows(Statement(query, (key,)))))
+        return found[0] if found else None
 
 
 def _must(statement: Statement) -> Unit[None]:

@@ -1,18 +1,17 @@
 """What a capture and a void do to the checkout whose authorization they act on, in their own unit of work."""
 
-import msgspec
-
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, advance, event_of
 from payrelay.core.checkouts.checkout_proof import is_authorized_by
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.taken import page_let_go
 from payrelay.core.payments.operation import JournalEntry, Operation
-from payrelay.store.digests.rows import CHECKOUTS, RowKey, RowSieve, unpacked
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Statement, Unit
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
 from payrelay.store.orders.facts import facts_and_rows
 from payrelay.store.statements import checkouts as statements
+from payrelay.store.statements.checkouts import CHECKOUTS
+from payrelay.store.statements.payments.packed_rows import unpacked
 
 
 def complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> Unit[None]:
@@ -22,7 +21,7 @@ def complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> U
     yield Statement(statements.LOCK_ORDER, (capture.merchant, capture.order_id))
     rows = yield Statement(statements.OF_AUTHORIZATION, (capture.merchant, capture.order_id, token_hash))
     right = [row for *row, token in rows if key.fits(CHECKOUTS, row) and key.fits(*unpacked(token))]
-    for checkout in (struct_of(row[:-1], Checkout) for row in right):
+    for checkout in (CHECKOUTS.value(row[:-1]) for row in right):
         completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=entry.at_ms)
         if completed is not None and is_authorized_by(checkout, capture, entry):
             yield from _store(completed, key)
@@ -39,6 +38,6 @@ def end_hold(void: Operation, entry: JournalEntry, key: RowKey) -> Unit[None]:
 
 
 def _store(checkout: Checkout, key: RowKey) -> Unit[None]:
-    digest = key.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+    digest = key.of(CHECKOUTS, CHECKOUTS.row(checkout))
     yield Statement(statements.CHANGE, statements.change_parameters(checkout, digest))
     yield from outbox.put(event_of(checkout), key)

@@ -32,14 +32,15 @@ from payrelay.core.payments.operation import (
     claim_of_key,
 )
 from payrelay.errors import OperationForged, Outdated, StoreUnavailable
-from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.consequences import Consequences
-from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, failed_among, operation_of
+from payrelay.store.payments.operation_rows import OperationRows, entry_of, failed_among
 from payrelay.store.payments.remembered import RememberedCommit, RememberedCommits
 from payrelay.store.statements.payments import operations as statements
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 STRANDED_MAX: Final = 10_000
 """More operations than one process can have under way."""
@@ -85,7 +86,7 @@ class EqualRequest(msgspec.Struct, frozen=True, kw_only=True):
     named: str | None
 
 
-_READ_COLUMNS: Final = len(COLUMNS) + 1
+_READ_COLUMNS: Final = len(OPERATIONS.columns) + 1
 """An operation's columns and its digest."""
 _FORGED_MAX: Final = 1_000
 """Forged rows that a page is read on behind; with more, somebody means to fill the list."""
@@ -344,7 +345,7 @@ class Journal:
             left = limit - len(found)
             rows = await statements.list_page(self._database, filters, before=before, limit=left)
             right = await self._rows.trusted(OPERATIONS, rows)
-            found += [operation_of(row) for row in right]
+            found += [OPERATIONS.value(row) for row in right]
             if len(right) == len(rows):
                 break
             before = str(rows[-1][0])
@@ -365,12 +366,12 @@ class Journal:
 
     async def _many(self, statement: Statement) -> _Operations:
         rows = await self._database.read(all_rows(statement))
-        return [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        return await self._rows.values(OPERATIONS, rows)
 
     async def _trusted(self, row: Row) -> Operation:
         if not await self._rows.is_right(OPERATIONS, row):
             raise OperationForged(str(row[0]))
-        return operation_of(row[:-1])
+        return OPERATIONS.value(row[:-1])
 
     async def _claimed(self, row: Row) -> ClaimedOperation:
         operation = await self._trusted(row[:_READ_COLUMNS])
@@ -378,7 +379,7 @@ class Journal:
         return ClaimedOperation(operation, None if sealed is None else self._entries.answer(operation.id, sealed))
 
     async def _guarded(self, row: Row) -> GuardedOperation:
-        operation = operation_of(row[:-1])
+        operation = OPERATIONS.value(row[:-1])
         if await self._rows.is_right(OPERATIONS, row):
             return GuardedOperation(operation)
         return GuardedOperation(msgspec.structs.replace(operation, state=State.NEEDS_ATTENTION, principal=""))
@@ -484,5 +485,5 @@ def _invalidates_reads(operation: Operation) -> bool:
 
 
 def _has_lapsed(row: Row, now_ms: int) -> bool:
-    ends_at_ms = row[COLUMNS.index("claim_ends_at_ms")]
+    ends_at_ms = row[OPERATIONS.columns.index("claim_ends_at_ms")]
     return isinstance(ends_at_ms, int) and ends_at_ms <= now_ms

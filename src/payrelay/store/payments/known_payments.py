@@ -6,17 +6,18 @@ import msgspec
 
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentStatus, TakenPayment, payment_number
-from payrelay.store.digests.rows import CHARGEBACKS, RowDigests, RowSieve, unpacked
+from payrelay.store.digests.rows import RowDigests, RowSieve
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.chargebacks import CHARGEBACK_OF_PAYMENT
 from payrelay.store.statements.pagination import columns_of
 from payrelay.store.statements.payments import known_payments as statements
+from payrelay.store.statements.payments.packed_rows import CHARGEBACKS, unpacked
 
 PAYMENTS_MAX: Final = 1_000
 """Payments that are listed."""
-_NOTED_AT: Final = CHARGEBACKS.read.index("noted_at_ms")
+_NOTED_AT: Final = CHARGEBACKS.columns.index("noted_at_ms")
 
 
 class KnownPayment(NamedTuple):

@@ -19,12 +19,13 @@ from payrelay.core.payments.audit_chain import (
 )
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import CallCleared, StoreUnusable
-from payrelay.store.digests.rows import FAILED_REFUNDS, OPERATIONS, RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements.payments import operations as statements
+from payrelay.store.statements.payments.operations import FAILED_REFUNDS, OPERATIONS
 
 _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 """They ask for an order, an amount and a currency. A reply with others is a difference, and changes none of them."""
@@ -34,9 +35,8 @@ _NO_ANSWER: Final = ""
 CLEARED: Final = b""
 """The plain text of the sealed mark in the place of a cleared call or answer: no call and no answer is empty."""
 
-COLUMNS: Final = tuple(Operation.__struct_fields__)
-_KIND_INDEX: Final = COLUMNS.index("kind")
-operation_of: Final = statements.operation_of
+call_context: Final = statements.call_context
+answer_context: Final = statements.answer_context
 _ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
 
 _encode_call = msgspec.msgpack.Encoder().encode
@@ -59,7 +59,7 @@ class OperationRows:
         sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
         link = _link(operation, entry, _NO_ANSWER)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(_CHAIN_START, link))
-        columns = columns_of(chained)
+        columns = OPERATIONS.row(chained)
         digest = self._digests.of(OPERATIONS, columns)
         return chained, (*columns, sealed, link.at_ms, link.event, link.evidence, link.row_digest, digest)
 
@@ -72,7 +72,7 @@ class OperationRows:
             digest = self.key.answer(operation.id, plain)
         link = _link(operation, entry, digest)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(operation.chain, link))
-        before_and_after = operation.chain, self._digests.of(OPERATIONS, columns_of(chained))
+        before_and_after = operation.chain, self._digests.of(OPERATIONS, OPERATIONS.row(chained))
         event = of_operation(operation, entry)
         told = () if event is None else outbox.parameters_of(event, self._digests)
         return chained, _record_statement(chained, link, sealed, before_and_after, told)
@@ -121,16 +121,6 @@ class OperationRows:
         return call
 
 
-def call_context(operation_id: str) -> bytes:
-    """Gives the seal context of an operation's call."""
-    return f"{operation_id}/call".encode()
-
-
-def answer_context(operation_id: str) -> bytes:
-    """Gives the seal context of an operation's answer."""
-    return f"{operation_id}/answer".encode()
-
-
 def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> Link:
     """Gives the hashed members of a journal entry; raises ValueError where it belongs to another version."""
     if (entry.version, entry.state) != (operation.version, operation.state):
@@ -145,13 +135,6 @@ def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> L
         row_digest(operation),
         digest_of_answer,
     )
-
-
-def columns_of(operation: Operation) -> list[Value]:
-    """Gives the columns of an operation's row, in their order."""
-    columns = list(msgspec.structs.astuple(operation))
-    columns[_KIND_INDEX] = operation.kind.stored
-    return columns
 
 
 def _record_statement(

@@ -17,25 +17,25 @@ from typing import Final
 import msgspec
 
 from payrelay.core.orders.facts import OrderFacts, SeenFact
-from payrelay.core.orders.paid_again import OrderPayment, earlier_beside, events_of, made_by, paid_on, payments_in
-from payrelay.store.access.owners import owners_of_order
-from payrelay.store.digests.rows import (
-    ALERT_VERSION,
-    IMPORTED_PAYMENTS,
-    INSTALLMENTS,
-    SUBSCRIPTIONS,
-    RowDigests,
-    RowKey,
-    RowSieve,
+from payrelay.core.orders.paid_again import (
+    OrderPayment,
+    earlier_beside,
+    events_of,
+    made_by,
+    of_import,
+    paid_on,
+    payments_in,
 )
+from payrelay.store.access.owners import owners_of_order
+from payrelay.store.digests.rows import ALERT_VERSION, RowDigests, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
-from payrelay.store.imports.payments import ImportedPayment, is_imported
+from payrelay.store.imports.payments import is_imported
 from payrelay.store.orders.facts import facts_and_rows
+from payrelay.store.payments.counted_payments import LOCK_ORDER
 from payrelay.store.statements import alerts as statements
 from payrelay.store.statements.checkouts import PAYMENT_IS_OWNED
-from payrelay.store.statements.payments.counted_payments import LOCK_ORDER
+from payrelay.store.statements.payments.packed_rows import IMPORTED_PAYMENTS, INSTALLMENTS, SUBSCRIPTIONS
 
 __all__ = ["PAID_AGAIN_ROW", "OrderPayment", "PaidAgain", "PaidAgainAlert", "made_by", "paid_on", "told_in"]
 
@@ -171,8 +171,8 @@ def _of_order(
     Of those that only the gateway's record shows, it gives the ones whose numbers are in ``told``.
     """
     facts, rows = yield from facts_and_rows(merchant, OrderFacts(order_id=order_id), sieve)
-    imported = [struct_of(row, ImportedPayment) for row in rows.get(IMPORTED_PAYMENTS.name, ())]
-    more = [*map(_imported, imported), *_installments(rows)]
+    imported = map(IMPORTED_PAYMENTS.value, rows.get(IMPORTED_PAYMENTS.name, ()))
+    more = [*map(of_import, imported), *_installments(rows)]
     known = payments_in(facts, more, now_ms=now_ms)
     unowned = told - {each.payment_id for each in known}
     of_record = [_recorded(merchant, each, known) for each in facts.seen if each.payment_id in unowned]
@@ -196,10 +196,10 @@ def _recorded(merchant: str, record: SeenFact, known: Sequence[OrderPayment]) ->
 
 def _installments(rows: Mapping[str, Sequence[Row]]) -> list[OrderPayment]:
     """Gives the paid installments of the plans that are known; each is a payment of its plan's order."""
-    plans = {row[1]: dict(zip(SUBSCRIPTIONS.read, row, strict=True)) for row in rows.get(SUBSCRIPTIONS.name, ())}
+    plans = {row[1]: SUBSCRIPTIONS.members(row) for row in rows.get(SUBSCRIPTIONS.name, ())}
     found = []
     for row in rows.get(INSTALLMENTS.name, ()):
-        installment = dict(zip(INSTALLMENTS.read, row, strict=True))
+        installment = INSTALLMENTS.members(row)
         plan, number = plans.get(installment["subscription_id"]), str(installment["payment"])
         if plan is None:
             continue
@@ -213,17 +213,3 @@ def _installments(rows: Mapping[str, Sequence[Row]]) -> list[OrderPayment]:
         if members["order_id"] is not None:
             found.append(msgspec.convert(members, OrderPayment))
     return found
-
-
-def _imported(payment: ImportedPayment) -> OrderPayment:
-    return OrderPayment(
-        merchant=payment.merchant,
-        order_id=payment.order_id,
-        account=payment.account,
-        principal=payment.principal,
-        payment_id=payment.payment_id,
-        plan=payment.subscription_id,
-        amount_minor=payment.amount_minor,
-        currency=payment.currency,
-        at_ms=payment.latest_ms,
-    )

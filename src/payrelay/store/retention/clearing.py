@@ -29,19 +29,17 @@ from payrelay.core.payments.audit_chain import (
 from payrelay.core.payments.operation import CLEARABLE, FINAL, Operation
 from payrelay.core.retention import DEFAULT_PERIODS, Kept, Periods
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import ChainedEntry, Trail
 from payrelay.store.payments.operation_rows import (
     CLEARED,
-    COLUMNS,
     answer_context,
     call_context,
-    columns_of,
-    operation_of,
 )
 from payrelay.store.retention.anchored import SPANS_KEPT_MAX, AnchoredSpans
+from payrelay.store.statements.payments.operations import OPERATIONS
 from payrelay.store.statements.retention import clearing as statements
 
 BATCH: Final = 64
@@ -185,7 +183,7 @@ class Clearing:
 
     async def _clear_operations(self, kept: Kept, reached: str, before_ms: int, now_ms: int, limit: int) -> Batch:
         rows = await self._database.read(all_rows(Statement(statements.PAGE_OF_OPERATIONS, (reached, limit))))
-        created = COLUMNS.index("created_at_ms")
+        created = OPERATIONS.columns.index("created_at_ms")
         old = list(takewhile(lambda row: int(row[created] or 0) < before_ms, rows))
         if not old:
             return Batch(0, is_done=True)
@@ -199,7 +197,7 @@ class Clearing:
             if not await self._rows.is_right(OPERATIONS, columns):
                 plan.needless.append(str(columns[0]))
                 continue
-            operation = operation_of(columns[:-1])
+            operation = OPERATIONS.value(columns[:-1])
             length = {Kept.CALLS: call, Kept.ANSWERS: answer}.get(kept, MARK_BYTES_MAX + 1)
             is_stored = isinstance(length, int) and length > MARK_BYTES_MAX
             fate = _fate(operation, before_ms, now_ms)
@@ -304,7 +302,7 @@ def _kept_of(entries: tuple[ChainedEntry, ...], operation: Operation, trail: Tra
     *_, last, newest = entries
     checkpoint = HistoryCheckpoint(operation.id, newest.link.version, last.hash, last.link.state)
     kept = closed_text(checkpoint, newest.link, trail.key)
-    closed = closed_history(kept, columns_of(operation), trail.key)
+    closed = closed_history(kept, OPERATIONS.row(operation), trail.key)
     return kept if closed is not None and closed.is_right(trail.key) else None
 
 

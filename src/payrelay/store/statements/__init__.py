@@ -1,4 +1,4 @@
-"""Every SQL statement that runs after the start, by name, with a sentence each; one module for each noun.
+"""SQL that doesn't stand at the foot of its noun's store file: others need it too, or the file would be long.
 
-The tables are in ``engine/schema/``.
+Each statement has a name and a sentence. The tables are in ``engine/schema/``.
 """

@@ -6,25 +6,47 @@ from typing import Final
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState
 from payrelay.store.engine.database import Database, Row, Value
-from payrelay.store.engine.queries import packed, query
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import TIMING, Binding, StructTable, columns_for
 from payrelay.store.statements.data_keys import key_of, put_key_after, put_keys
-from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
+from payrelay.store.statements.inbox import ACCEPTED_TOKENS
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 from payrelay.store.statements.payment_owners import LEARN as LEARN_PAID
 
-COLUMNS: Final = (
-    "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"
-    " secret_hash, key_hash, request_id, reference_hash, bound_customer_id, payment_id,"
-    " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms,"
-    " closed_at_ms"
-)
-READ_COLUMNS: Final = f"{COLUMNS}, row_digest"
-_ADDED: Final = f"{COLUMNS}, sealed, sealed_reference, row_digest"
-_KEY: Final = _ADDED.count(",") + 2
-_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, _KEY))
 
-_ADD_ROW: Final = f"INSERT INTO checkouts ({_ADDED}) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
+def context_of(checkout_id: str) -> bytes:
+    """Gives the seal context of a checkout's details."""
+    return f"checkout/{checkout_id}".encode()
+
+
+def reference_context(checkout_id: str) -> bytes:
+    """Gives the seal context of a checkout's reference."""
+    return f"checkout/{checkout_id}/reference".encode()
+
+
+def reference_owner(checkout_id: str) -> str:
+    """Names the owner of the data key of a checkout's reference."""
+    return f"{checkout_id}/reference"
+
+
+CHECKOUTS: Final = StructTable(
+    name="checkouts",
+    kind=Checkout,
+    columns=columns_for(Checkout, inquire_at_ms="look_at_ms"),
+    uncovered={
+        "guard": "it is the order, or nothing where another checkout holds the order; the audit compares it",
+        "key_hash": "it is forgotten without a change of the checkout",
+        "opened_at_ms": "it says when the page was first shown",
+        "closed_at_ms": "it says why the checkout is cancelled; the state itself is covered",
+        "ends_at_ms": TIMING,
+        "look_at_ms": TIMING,
+    },
+    sealed={"sealed": Binding(context_of, str), "sealed_reference": Binding(reference_context, reference_owner)},
+)
+
+_ADD_ROW: Final = f"{CHECKOUTS.insert(*CHECKOUTS.sealed)} ON CONFLICT DO NOTHING"
+_KEY: Final = _ADD_ROW.count("$") + 1
 _ADD_BOTH, _ADD_KEY = put_key_after(_ADD_ROW, owner="$1", sealed_key=f"${_KEY}")
 _OTHER_KEY: Final = f"SELECT ${_KEY + 1}::text, ${_KEY + 2}::bytea"
 _ADD_ALL, _ = put_key_after(
@@ -38,7 +60,7 @@ its idempotency key exists."""
 ADD_NAMED: Final = query(_ADD_ALL, sqlite=(_ADD_ROW, _ADD_KEY, put_keys(f"{_OTHER_KEY} WHERE true")))
 """Stores a new checkout as ADD does, with a reference, and the owner and the data key of that."""
 
-GET: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE id = $1")
+GET: Final = query(f"{CHECKOUTS.select} WHERE id = $1")
 """Reads one checkout."""
 
 SEALED: Final = query(f"SELECT sealed, {key_of('checkouts.id')} FROM checkouts WHERE id = $1")
@@ -49,15 +71,15 @@ SEALED_REFERENCE: Final = query(
 )
 """Reads the sealed reference of a checkout, and the key of the owner $2; gives no row once the reference was erased."""
 
-OF_KEY: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE key_hash = $2 AND principal = $1")
+OF_KEY: Final = query(f"{CHECKOUTS.select} WHERE key_hash = $2 AND principal = $1")
 """Finds the checkout that a principal opened under the Idempotency-Key with the hash $2."""
 
-HOLDER: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE merchant = $1 AND guard = $2")
+HOLDER: Final = query(f"{CHECKOUTS.select} WHERE merchant = $1 AND guard = $2")
 """Finds the checkout that holds an order."""
 
 OF_ORDER: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM checkouts WHERE merchant = $1 AND order_id = $2
+    {CHECKOUTS.select} WHERE merchant = $1 AND order_id = $2
     ORDER BY (guard IS NULL), id DESC LIMIT $3""",
 )
 """Finds the checkouts of an order: the one that holds it first, then the newest."""
@@ -118,8 +140,8 @@ def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
 
 OF_AUTHORIZATION: Final = query(
     f"""
-    SELECT {READ_COLUMNS}, (
-        SELECT {packed("accepted_tokens", ACCEPTED_COLUMNS)} FROM accepted_tokens
+    SELECT {CHECKOUTS.read}, (
+        SELECT {ACCEPTED_TOKENS.packed} FROM accepted_tokens
         WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND token_hash = $3
       )
     FROM checkouts
@@ -138,7 +160,7 @@ _RARE: Final = Among.all_but("state", (CheckoutState.COMPLETED, CheckoutState.OP
 
 LIST_CHECKOUTS: Final = Listing(
     "checkouts",
-    READ_COLUMNS,
+    CHECKOUTS.read,
     (
         ListIndex(("order_id",), is_narrow=True),
         ListIndex((), _OPEN, is_sorted=False),
@@ -175,7 +197,7 @@ LEASE_ENDING: Final = query(
       SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 ORDER BY ends_at_ms LIMIT $3
       FOR UPDATE SKIP LOCKED
     )
-    RETURNING {READ_COLUMNS}""",
+    RETURNING {CHECKOUTS.read}""",
 )
 """Leases checkouts whose time has ended, until $2."""
 
@@ -200,7 +222,7 @@ FORGET: Final = query(
 
 FINISHED_OF_ORDER: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM checkouts
+    {CHECKOUTS.select}
     WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open' ORDER BY id FOR UPDATE""",
 )
 """Reads a principal's finished checkouts of an order, and locks them until the transaction ends."""
@@ -217,7 +239,7 @@ FORGET_CUSTOMER: Final = query(
 
 OF_CUSTOMER: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM checkouts
+    {CHECKOUTS.select}
     WHERE id IN (
       SELECT id FROM checkouts WHERE customer_id = $1
       UNION

@@ -4,26 +4,37 @@
 
 from typing import Final
 
-from payrelay.core.notifications.notification import NotificationState
+from payrelay.core.notifications.notification import Notification, NotificationState
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import TIMING, Binding, StructTable, Table, columns_for
 from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Among, ListIndex, Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
-NOTIFICATION_COLUMNS: Final = (
-    "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"
-    " amount_minor, currency, message_type, received_at_ms, last_at_ms, repeats, attempts, next_at_ms, gives_up_at_ms,"
-    " updated_at_ms, accepted_by, accepted_because, accepted_at_ms"
+
+def body_context(notification_id: str) -> bytes:
+    """Gives the seal context of a notification's body."""
+    return f"notification/{notification_id}".encode()
+
+
+NOTIFICATIONS: Final = StructTable(
+    name="notifications",
+    kind=Notification,
+    columns=columns_for(Notification, authenticity="verdict", reason="why", reported="told"),
+    uncovered={
+        "repeats": "it counts, and nothing follows from it",
+        "last_at_ms": "it counts, and nothing follows from it",
+        "next_at_ms": TIMING,
+    },
+    sealed={"sealed_body": Binding(body_context, str)},
 )
 
-READ_COLUMNS: Final = f"{NOTIFICATION_COLUMNS}, row_digest"
+_PUT: Final = ", ".join(f"${number}::{kind}" for number, kind in enumerate((*NOTIFICATIONS.types, "bytea", "text"), 1))
 
 PUT_NOTIFICATION: Final = query(
     f"""
-    INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body, row_digest)
-    SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text,
-           $11::text, $12::text, $13::text, $14::bigint, $15::text, $16::text, $17::bigint, $18::bigint, $19::bigint,
-           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::text, $25::text, $26::bigint, $27::bytea, $28::text
+    {NOTIFICATIONS.into("sealed_body")}
+    SELECT {_PUT}
     WHERE CASE WHEN $6::text = 'refused'
         THEN (SELECT count(*) FROM (
             SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $29
@@ -46,7 +57,7 @@ REPEAT_NOTIFICATION: Final = query(
     f"""
     UPDATE notifications SET repeats = repeats + 1, last_at_ms = $3
     WHERE merchant = $1 AND digest = $2
-    RETURNING {READ_COLUMNS}""",
+    RETURNING {NOTIFICATIONS.read}""",
 )
 """Counts a repeat of a notification; gives no row where it is not there."""
 
@@ -60,7 +71,7 @@ RECORD_NOTIFICATION: Final = query(
 )
 """Changes a notification; gives no row, and writes nothing, where it has another version."""
 
-GET_NOTIFICATION: Final = query(f"SELECT {READ_COLUMNS} FROM notifications WHERE id = $1")
+GET_NOTIFICATION: Final = query(f"{NOTIFICATIONS.select} WHERE id = $1")
 """Reads one notification."""
 
 BODY_OF_NOTIFICATION: Final = query(
@@ -86,7 +97,7 @@ LEASE_NOTIFICATIONS: Final = query(
         )
         FOR UPDATE SKIP LOCKED
     )
-    RETURNING {READ_COLUMNS}""",
+    RETURNING {NOTIFICATIONS.read}""",
 )
 """Leases due notifications of some orders until $2, so that no other process works on them meanwhile. Those of one
 order can't keep out those of another, however many they are."""
@@ -100,7 +111,7 @@ LEASE_WAITING: Final = query(
           AND (updated_at_ms < $3 OR why = 'search_waits')
         ORDER BY received_at_ms, id LIMIT $5 FOR UPDATE SKIP LOCKED
     )
-    RETURNING {READ_COLUMNS}""",
+    RETURNING {NOTIFICATIONS.read}""",
 )
 """Leases notifications of an order that wait, until $4. They were not worked on since $3, or wait for a search."""
 
@@ -184,7 +195,7 @@ _NOT_APPLIED: Final = Among.all_but("state", (NotificationState.APPLIED,), Notif
 
 LIST_NOTIFICATIONS: Final = Listing(
     "notifications",
-    READ_COLUMNS,
+    NOTIFICATIONS.read,
     (
         ListIndex(("payment_id",), is_narrow=True),
         ListIndex(("order_id",), is_narrow=True),
@@ -196,11 +207,22 @@ LIST_NOTIFICATIONS: Final = Listing(
 )
 """The listed columns of notifications, and the indexes of the list."""
 
-ACCEPTED_COLUMNS: Final = "merchant, order_id, kind, token_hash, notification_id, accepted_at_ms"
+
+def token_context(merchant: str, order_id: str, kind: str) -> bytes:
+    """Gives the seal context of an accepted token; a merchant is a hash in hex, and a kind a word."""
+    return f"accepted token/{merchant}/{kind}/{order_id}".encode()
+
+
+ACCEPTED_TOKENS: Final = Table(
+    name="accepted_tokens",
+    columns=("merchant", "order_id", "kind", "token_hash", "notification_id", "accepted_at_ms"),
+    keys=3,
+    sealed={"sealed_token": Binding(token_context)},
+)
 
 ACCEPT_TOKEN: Final = query(
     f"""
-    INSERT INTO accepted_tokens ({ACCEPTED_COLUMNS}, row_digest, sealed_token)
+    INSERT INTO accepted_tokens ({ACCEPTED_TOKENS.read}, sealed_token)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (merchant, order_id, kind) DO NOTHING""",
 )
@@ -208,7 +230,7 @@ ACCEPT_TOKEN: Final = query(
 
 ACCEPT_TOKEN_INSTEAD: Final = query(
     f"""
-    INSERT INTO accepted_tokens ({ACCEPTED_COLUMNS}, row_digest, sealed_token)
+    INSERT INTO accepted_tokens ({ACCEPTED_TOKENS.read}, sealed_token)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (merchant, order_id, kind) DO UPDATE
     SET token_hash = excluded.token_hash, sealed_token = excluded.sealed_token,
@@ -220,7 +242,7 @@ ACCEPT_TOKEN_INSTEAD: Final = query(
 
 ACCEPTED_TOKEN: Final = query(
     f"""
-    SELECT {ACCEPTED_COLUMNS}, row_digest, sealed_token FROM accepted_tokens
+    SELECT {ACCEPTED_TOKENS.read}, sealed_token FROM accepted_tokens
     WHERE merchant = $1 AND order_id = $2 AND kind = $3""",
 )
 """Reads the token that was accepted for an order."""

@@ -4,39 +4,47 @@
 
 from typing import Final
 
+from payrelay.core.subscriptions.subscription import Subscription
 from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.tables import StructTable, Table, columns_for
 from payrelay.store.statements.payment_owners import LEARN, installment_subject
 
 __all__ = ["LEARN", "installment_subject"]
 
-SUBSCRIPTION_COLUMNS: Final = (
-    "merchant, subscription_id, account, principal, order_id, currency, amount_minor, told_state, told_paid,"
-    " told_next_on, told_at_ms, seen_state, seen_at_ms, version"
+SUBSCRIPTIONS: Final = StructTable(
+    name="subscriptions",
+    kind=Subscription,
+    columns=columns_for(
+        Subscription,
+        notified_state="told_state",
+        notified_paid="told_paid",
+        notified_next_on="told_next_on",
+        notified_at_ms="told_at_ms",
+    ),
+    keys=2,
+)
+INSTALLMENTS: Final = Table(
+    name="installments",
+    columns=("merchant", "subscription_id", "payment", "is_paid", "amount_minor", "at_ms"),
+    keys=3,
 )
 
-READ_COLUMNS: Final = f"{SUBSCRIPTION_COLUMNS}, row_digest"
-INSTALLMENT_COLUMNS: Final = "merchant, subscription_id, payment, is_paid, amount_minor, at_ms"
-
 GET_SUBSCRIPTION: Final = query(
-    f"SELECT {READ_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
+    f"{SUBSCRIPTIONS.select} WHERE merchant = $1 AND subscription_id = $2",
 )
 """Reads the known facts of one subscription, and the digest of its row."""
 
 ADD_SUBSCRIPTION: Final = query(
     f"""
-    INSERT INTO subscriptions ({SUBSCRIPTION_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    {SUBSCRIPTIONS.insert()}
     ON CONFLICT (merchant, subscription_id) DO NOTHING
     RETURNING version""",
 )
 """Stores a subscription; gives no row, and writes nothing, where it is there already."""
 
 CHANGE_SUBSCRIPTION: Final = query(
-    """
-    UPDATE subscriptions
-    SET account = $3, principal = $4, order_id = $5, currency = $6, amount_minor = $7, told_state = $8, told_paid = $9,
-        told_next_on = $10, told_at_ms = $11, seen_state = $12, seen_at_ms = $13, version = $14::bigint,
-        row_digest = $15
+    f"""
+    UPDATE subscriptions SET {SUBSCRIPTIONS.replaced.replace("$14", "$14::bigint")}
     WHERE merchant = $1 AND subscription_id = $2 AND version = $14::bigint - 1
     RETURNING version""",
 )
@@ -44,7 +52,7 @@ CHANGE_SUBSCRIPTION: Final = query(
 
 ADD_INSTALLMENT: Final = query(
     f"""
-    INSERT INTO installments ({INSTALLMENT_COLUMNS}, row_digest)
+    {INSTALLMENTS.into()}
     SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::text
     WHERE $4::bigint = 1 OR (
         SELECT count(*) FROM installments
@@ -61,7 +69,7 @@ ADD_INSTALLMENT: Final = query(
 failed one that was paid after all becomes paid."""
 
 _INSTALLMENTS: Final = f"""
-    SELECT {INSTALLMENT_COLUMNS}, row_digest FROM installments WHERE merchant = $1 AND subscription_id = $2"""
+    {INSTALLMENTS.select} WHERE merchant = $1 AND subscription_id = $2"""
 _NEWEST_FIRST: Final = "ORDER BY CASE WHEN payment LIKE 'ntf:%' THEN 0 ELSE length(payment) END DESC, payment DESC"
 
 LIST_INSTALLMENTS: Final = query(f"{_INSTALLMENTS} ORDER BY at_ms, payment LIMIT $3")
@@ -79,13 +87,13 @@ INSTALLMENT: Final = query(f"{_INSTALLMENTS} AND payment = $3")
 
 LIST_OF_PRINCIPAL: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM subscriptions
+    {SUBSCRIPTIONS.select}
     WHERE merchant = $1 AND principal = $4 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
 )
 """Reads one page of the known facts of a principal's subscriptions."""
 
 _OF_NOBODY: Final = f"""
-    SELECT {READ_COLUMNS} FROM subscriptions{{index}}
+    {SUBSCRIPTIONS.select}{{index}}
     WHERE merchant = $1 AND principal IS NULL AND subscription_id > $2 ORDER BY subscription_id LIMIT $3"""
 
 LIST_OF_NOBODY: Final = query(
@@ -99,7 +107,7 @@ def _for_operator(*clauses: str) -> Query:
     where = " AND ".join(("(subscription_id, merchant) > ($1, $2)", *clauses))
     return query(
         f"""
-        SELECT {READ_COLUMNS} FROM subscriptions
+        {SUBSCRIPTIONS.select}
         WHERE {where} ORDER BY subscription_id, merchant LIMIT $3""",
     )
 
@@ -113,12 +121,12 @@ LIST_FOR_OPERATOR: Final = {
 """Reads one page of the known facts of all merchants' subscriptions, equal in some columns, behind an id and merchant.
 """
 
-OF_ID: Final = query(f"SELECT {READ_COLUMNS} FROM subscriptions WHERE subscription_id = $1 ORDER BY merchant")
+OF_ID: Final = query(f"{SUBSCRIPTIONS.select} WHERE subscription_id = $1 ORDER BY merchant")
 """Reads the known facts of the subscriptions that have an id; each gateway gives its ids once."""
 
 LIST_SUBSCRIPTIONS: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM subscriptions
+    {SUBSCRIPTIONS.select}
     WHERE merchant = $1 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
 )
 """Reads one page of the known facts of a merchant account's subscriptions."""

@@ -9,8 +9,8 @@ from payrelay.console.store.told import DeliveryTo
 from payrelay.core.events.delivery import DeliveryState
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.money import money_text
+from payrelay.core.orders.chargeback import Chargeback
 from payrelay.core.subscriptions.subscription import SubscriptionState
-from payrelay.store.chargebacks import Chargeback
 from payrelay.store.subscriptions import SubscriptionSummary
 
 _STATES: Final = {

@@ -5,11 +5,11 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, query
-from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
+from payrelay.store.events.feed import EVENTS
+from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.events.deliveries import DELIVERY_COLUMNS
-from payrelay.store.statements.events.feed import READ_COLUMNS as EVENT_READ_COLUMNS
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_COLUMNS
-from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
+from payrelay.store.statements.subscriptions import INSTALLMENTS
 
 OPERATIONS_OF_REQUEST: Final = query(
     f"SELECT {OPERATION_COLUMNS} FROM operations WHERE request_id = $1 ORDER BY id DESC LIMIT $2",
@@ -27,7 +27,7 @@ OPERATIONS_OF_KEY: Final = query(
 
 
 def _checkouts_of(column: str) -> Query:
-    return query(f"SELECT {CHECKOUT_COLUMNS} FROM checkouts WHERE {column} = $1 ORDER BY id DESC LIMIT $2")
+    return query(f"{CHECKOUTS.select} WHERE {column} = $1 ORDER BY id DESC LIMIT $2")
 
 
 CHECKOUTS_OF: Final = {
@@ -46,13 +46,13 @@ PLANS_OF_PAYMENT: Final = query(
 
 INSTALLMENTS_OF: Final = query(
     f"""
-    SELECT {INSTALLMENT_COLUMNS}, row_digest FROM installments
+    {INSTALLMENTS.select}
     WHERE merchant = $1 AND subscription_id = $2 ORDER BY at_ms DESC LIMIT $3""",
 )
 """Reads the installments of a subscription with their digests, the newest first."""
 
 EVENTS_ABOUT: Final = query(
-    f"SELECT {EVENT_READ_COLUMNS} FROM events WHERE subject = $1 AND merchant = $2 ORDER BY position LIMIT $3",
+    f"{EVENTS.select} WHERE subject = $1 AND merchant = $2 ORDER BY position LIMIT $3",
 )
 """Reads the events about one subject, whoever gets them, the oldest first."""
 

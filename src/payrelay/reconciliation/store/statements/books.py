@@ -6,23 +6,22 @@ from typing import Final
 
 from payrelay.core.payments.operation import TAKING_KINDS, Kind
 from payrelay.store.engine.queries import query, query_among
-from payrelay.store.statements.chargebacks import READ_COLUMNS as CHARGEBACK_READ
-from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
-from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
+from payrelay.store.statements.chargebacks import CHARGEBACKS
+from payrelay.store.statements.checkouts import CHECKOUTS
+from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
-from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
+from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
 _MOVES_MONEY: Final = f"kind IN {listed(TAKING_KINDS | {Kind.REFUND})}"
 _PAYS: Final = f"({CHECKOUT_OWNS})"
 _SHOWS_MONEY: Final = "kind IN ('payment', 'recurring', 'preapproval')"
 """A checkout of whose order a statement may have money: what it asks for, or the fee of an approval."""
-_INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
-_PLAN_READ: Final = ", ".join(f"subscriptions.{name}" for name in SUBSCRIPTION_COLUMNS.split(", "))
 _INSTALLMENT_READ: Final = (
-    f"{_INSTALLMENT}, installments.row_digest, {_PLAN_READ}, subscriptions.row_digest, {OF_INSTALLMENT}"
+    f"{INSTALLMENTS.qualified}, installments.row_digest, {SUBSCRIPTIONS.qualified}, subscriptions.row_digest,"
+    f" {OF_INSTALLMENT}"
 )
-_CHECKOUT_READ: Final = f"{OF_CHECKOUT}, {CHECKOUT_COLUMNS}"
+_CHECKOUT_READ: Final = f"{OF_CHECKOUT}, {CHECKOUTS.read}"
 _PLAN: Final = (
     "subscriptions.merchant = installments.merchant AND subscriptions.subscription_id = installments.subscription_id"
 )
@@ -60,7 +59,7 @@ INSTALLMENTS_BEFORE: Final = query(
 
 CHARGEBACKS_AFTER: Final = query(
     f"""
-    SELECT {CHARGEBACK_READ} FROM chargebacks
+    {CHARGEBACKS.select}
     WHERE merchant = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $3""",
 )
 """Reads a merchant's chargebacks behind a payment."""
@@ -112,7 +111,7 @@ INSTALLMENTS_OF: Final = query_among(
 """Reads all paid installments of some payments and some orders."""
 
 IMPORTED_OF: Final = query_among(
-    f"SELECT {IMPORTED_COLUMNS}, row_digest FROM imported_payments WHERE merchant = $1 AND payment_id @2",
+    f"{IMPORTED_PAYMENTS.select} WHERE merchant = $1 AND payment_id @2",
 )
 """Reads those of some payments that were imported. Nothing else reads them: our books of a time never miss one."""
 
@@ -124,7 +123,7 @@ INSTALLMENTS_NAMED: Final = query_among(
 """Reads the paid installments of some payments."""
 
 CHARGEBACKS_OF: Final = query_among(
-    f"SELECT {CHARGEBACK_READ} FROM chargebacks WHERE merchant = $1 AND payment_id @2",
+    f"{CHARGEBACKS.select} WHERE merchant = $1 AND payment_id @2",
 )
 """Reads the chargebacks of some payments."""
 

@@ -21,13 +21,13 @@ from payrelay.store.statements.payment_owners import (
     listed,
 )
 from payrelay.store.statements.payments.packed_rows import (
-    ACCEPTED_TOKEN,
-    CHECKOUT,
-    IMPORTED_PAYMENT,
-    INSTALLMENT,
-    OPERATION,
-    PAYMENT_SEEN,
-    SUBSCRIPTION,
+    ACCEPTED_TOKENS,
+    CHECKOUTS,
+    IMPORTED_PAYMENTS,
+    INSTALLMENTS,
+    OPERATIONS,
+    PAYMENTS_SEEN,
+    SUBSCRIPTIONS,
 )
 
 _HOLDS_FOR_GOOD: Final = """(
@@ -68,11 +68,12 @@ def _if(condition: str) -> str:
 
 MAKERS_OF_PAYMENT: Final = query(
     f"""
-    SELECT {_if(_IS_PROVED)}, {OPERATION}, NULL::json FROM operations WHERE payment_id = $1 AND merchant = $2
+    SELECT {_if(_IS_PROVED)}, {OPERATIONS.packed}, NULL::json FROM operations WHERE payment_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {_if(CHECKOUT_OWNS)}, {CHECKOUT}, NULL::json FROM checkouts WHERE payment_id = $1 AND merchant = $2
+    SELECT {_if(CHECKOUT_OWNS)}, {CHECKOUTS.packed}, NULL::json FROM checkouts WHERE payment_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {_if(_PLAN_OWNS)}, {SUBSCRIPTION}, {INSTALLMENT}
+    SELECT {_if(_PLAN_OWNS)}, {SUBSCRIPTIONS.packed},
+           {INSTALLMENTS.packed}
     FROM installments
     JOIN subscriptions ON subscriptions.merchant = installments.merchant
       AND subscriptions.subscription_id = installments.subscription_id
@@ -82,13 +83,14 @@ MAKERS_OF_PAYMENT: Final = query(
 
 REPORTED_MAKERS_OF_PAYMENT: Final = query(
     f"""
-    SELECT 0, {_if(f"{OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table='operations')}")}, {OPERATION}, NULL::json
+    SELECT 0, {_if(f"{OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table='operations')}")}, {OPERATIONS.packed},
+           NULL::json
     FROM operations WHERE payment_id = $1 AND merchant = $2
     UNION ALL
-    SELECT 0, {_if(f"NOT {_SEEN_ELSEWHERE.format(table='checkouts')}")}, {CHECKOUT}, NULL::json
+    SELECT 0, {_if(f"NOT {_SEEN_ELSEWHERE.format(table='checkouts')}")}, {CHECKOUTS.packed}, NULL::json
     FROM checkouts WHERE payment_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {BY_IMPORT}, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT {BY_IMPORT}, 1, {IMPORTED_PAYMENTS.packed}, NULL::json
     FROM imported_payments WHERE payment_id = $1 AND merchant = $2""",
 )
 """Finds the principal for whom payment $1 was imported (BY_IMPORT), and the principals of authorizations and approvals
@@ -100,7 +102,7 @@ another order."""
 
 ORDER_OF_PAYMENT: Final = query(
     f"""
-    SELECT order_id, 1, {PAYMENT_SEEN}, NULL FROM payments_seen
+    SELECT order_id, 1, {PAYMENTS_SEEN.packed}, NULL FROM payments_seen
     WHERE payment_id = $1 AND merchant = $2""",
 )
 """Finds the order for which the gateway showed a payment."""
@@ -109,17 +111,17 @@ OWNERS_OF_ORDER: Final = batched_query(
     f"""
     SELECT CASE WHEN {IS_OPEN} THEN 1 WHEN state = '{State.FAILED}' THEN {BY_FAILED} ELSE 0 END,
       {_if(f"NOT {IS_OPEN}")}, created_at_ms, id, NULL,
-      {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {WAS_NOT_EXECUTED}")}, {OPERATION}, NULL::json
+      {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {WAS_NOT_EXECUTED}")}, {OPERATIONS.packed}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND id <> $3
     UNION ALL
     SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, NULL, CASE WHEN {IS_OPEN_PAGE} THEN id END,
-      {_if(_HOLDS)}, {CHECKOUT}, NULL::json
+      {_if(_HOLDS)}, {CHECKOUTS.packed}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {BY_IMPORT}, 1, imported_at_ms, NULL, NULL, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT {BY_IMPORT}, 1, imported_at_ms, NULL, NULL, 1, {IMPORTED_PAYMENTS.packed}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {OF_PLAN}, 0, 0, NULL, NULL, 1, {SUBSCRIPTION}, NULL::json
+    SELECT {OF_PLAN}, 0, 0, NULL, NULL, 1, {SUBSCRIPTIONS.packed}, NULL::json
     FROM subscriptions WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
@@ -132,20 +134,20 @@ Operation $3 is left out."""
 
 PAYMENTS_OF_ORDER: Final = batched_query(
     f"""
-    SELECT payment_id, {_if(OPERATION_OWNS)}, {OPERATION}, NULL::json
+    SELECT payment_id, {_if(OPERATION_OWNS)}, {OPERATIONS.packed}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
     UNION ALL
-    SELECT payment_id, 1, {CHECKOUT}, NULL::json
+    SELECT payment_id, 1, {CHECKOUTS.packed}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
     UNION ALL
-    SELECT installments.payment, 1, {CHECKOUT}, {INSTALLMENT} FROM checkouts
+    SELECT installments.payment, 1, {CHECKOUTS.packed}, {INSTALLMENTS.packed} FROM checkouts
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
     WHERE checkouts.order_id = $1 AND checkouts.merchant = $2
     UNION ALL
-    SELECT installments.payment, {_if(_PLAN_OWNS)}, {SUBSCRIPTION}, {INSTALLMENT} {_OF_PLAN_ALONE}
+    SELECT installments.payment, {_if(_PLAN_OWNS)}, {SUBSCRIPTIONS.packed}, {INSTALLMENTS.packed} {_OF_PLAN_ALONE}
     UNION ALL
-    SELECT payment_id, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT payment_id, 1, {IMPORTED_PAYMENTS.packed}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
@@ -155,22 +157,23 @@ PAYMENTS_OF_ORDER: Final = batched_query(
 ORDER_AND_PAYMENTS: Final = batched_query(
     f"""
     SELECT payment_id, {_if(IS_OPEN)}, {_if(OPERATION_OWNS)}, {_if(f"payment_id IS NOT NULL AND {OPERATION_OWNS}")},
-      {_if(OPERATION_OWNS)}, {OPERATION}, NULL::json
+      {_if(OPERATION_OWNS)}, {OPERATIONS.packed}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2
     UNION ALL
     SELECT payment_id, 0, {_if(_HOLDS)}, {_if("payment_id IS NOT NULL")},
-      {_if(f"payment_id IS NOT NULL OR {_HOLDS}")}, {CHECKOUT}, NULL::json
+      {_if(f"payment_id IS NOT NULL OR {_HOLDS}")}, {CHECKOUTS.packed}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT installments.payment, {OF_PLAN}, 0, 1, 1, {CHECKOUT}, {INSTALLMENT} FROM checkouts
+    SELECT installments.payment, {OF_PLAN}, 0, 1, 1, {CHECKOUTS.packed}, {INSTALLMENTS.packed} FROM checkouts
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
     WHERE checkouts.order_id = $1 AND checkouts.merchant = $2
     UNION ALL
-    SELECT installments.payment, {OF_PLAN}, 0, {_if(_PLAN_OWNS)}, {_if(_PLAN_OWNS)}, {SUBSCRIPTION}, {INSTALLMENT}
+    SELECT installments.payment, {OF_PLAN}, 0, {_if(_PLAN_OWNS)}, {_if(_PLAN_OWNS)}, {SUBSCRIPTIONS.packed},
+           {INSTALLMENTS.packed}
     {_OF_PLAN_ALONE}
     UNION ALL
-    SELECT payment_id, {BY_IMPORT}, 1, 1, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT payment_id, {BY_IMPORT}, 1, 1, 1, {IMPORTED_PAYMENTS.packed}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
@@ -179,13 +182,13 @@ ORDER_AND_PAYMENTS: Final = batched_query(
 (OF_PLAN where it doesn't), whether it counts for the order, and whether for the payment."""
 
 MAKERS_OF_AUTHORIZATION: Final = query(
-    f"SELECT 1, {OPERATION}, NULL FROM operations WHERE result_ref = $1 AND merchant = $2",
+    f"SELECT 1, {OPERATIONS.packed}, NULL FROM operations WHERE result_ref = $1 AND merchant = $2",
 )
 """Finds the principals whose operation yielded the authorization token with hash $1."""
 
 ACCEPTED_BY: Final = query(
     f"""
-    SELECT {_if("checkouts.kind = 'authorization'")}, {CHECKOUT}, {ACCEPTED_TOKEN} FROM accepted_tokens
+    SELECT {_if("checkouts.kind = 'authorization'")}, {CHECKOUTS.packed}, {ACCEPTED_TOKENS.packed} FROM accepted_tokens
     JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant AND checkouts.order_id = accepted_tokens.order_id
     WHERE accepted_tokens.token_hash = $1 AND accepted_tokens.merchant = $2 AND accepted_tokens.kind = 'authorization'
     ORDER BY accepted_tokens.accepted_at_ms, (checkouts.state NOT IN ('notified', 'completed')),
@@ -196,16 +199,16 @@ of the order the first is one that was told of the authorization."""
 
 MAKERS_OF_PLAN: Final = query(
     f"""
-    SELECT {_if("principal IS NOT NULL")}, {SUBSCRIPTION}, NULL
+    SELECT {_if("principal IS NOT NULL")}, {SUBSCRIPTIONS.packed}, NULL
     FROM subscriptions WHERE subscription_id = $1 AND merchant = $2
     UNION ALL
-    SELECT 1, {CHECKOUT}, NULL FROM checkouts WHERE subscription_id = $1 AND merchant = $2""",
+    SELECT 1, {CHECKOUTS.packed}, NULL FROM checkouts WHERE subscription_id = $1 AND merchant = $2""",
 )
 """Finds the principals whose checkout began subscription $1."""
 
 ORDER_OF_PLAN: Final = query(
     f"""
-    SELECT order_id, {_if("order_id IS NOT NULL")}, {SUBSCRIPTION}, NULL
+    SELECT order_id, {_if("order_id IS NOT NULL")}, {SUBSCRIPTIONS.packed}, NULL
     FROM subscriptions WHERE subscription_id = $1 AND merchant = $2""",
 )
 """Finds the order of a subscription."""

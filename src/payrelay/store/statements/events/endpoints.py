@@ -4,17 +4,43 @@
 
 from typing import Final
 
+from payrelay.core.events.delivery import Endpoint
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import TIMING, Binding, Table, columns_for
 
-ENDPOINT_COLUMNS: Final = (
-    "id, account, merchant, principal, url_hash, types, label, state, reason, older_ends_at_ms, failing_since_ms,"
-    " held_until_ms, created_at_ms, updated_at_ms"
+
+def secret_context(endpoint_id: str) -> bytes:
+    """Gives the seal context of an endpoint's secrets: the newest and the older one share it."""
+    return f"endpoint/{endpoint_id}/secret".encode()
+
+
+def url_context(endpoint_id: str) -> bytes:
+    """Gives the seal context of an endpoint's address."""
+    return f"endpoint/{endpoint_id}/url".encode()
+
+
+ENDPOINTS: Final = Table(
+    name="endpoints",
+    columns=columns_for(Endpoint, url="url_hash", deferred_until_ms="held_until_ms"),
+    uncovered={
+        "label": "it is shown to its owner, and nothing more",
+        "state": "it stops or resumes events to the same address",
+        "reason": "it explains the state",
+        "older_ends_at_ms": "it only says how long the older secret signs beside the newest",
+        "failing_since_ms": TIMING,
+        "held_until_ms": TIMING,
+        "updated_at_ms": "it tells of changes that the digest leaves out",
+    },
+    sealed={
+        "sealed_url": Binding(url_context),
+        "sealed_secret": Binding(secret_context),
+        "sealed_older": Binding(secret_context),
+    },
 )
 
 ADD_ENDPOINT: Final = query(
     f"""
-    INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_url, sealed_secret, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)""",
+    {ENDPOINTS.insert("sealed_url", "sealed_secret")}""",
 )
 """Adds an endpoint."""
 
@@ -27,22 +53,21 @@ LOCK_ENDPOINTS: Final = query(
 COUNT_ENDPOINTS: Final = query("SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2")
 """Counts a principal's endpoints."""
 
-GET_ENDPOINT: Final = query(f"SELECT sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1")
+GET_ENDPOINT: Final = query(f"SELECT sealed_url, {ENDPOINTS.read} FROM endpoints WHERE id = $1")
 """Reads one endpoint."""
 
 GET_WITH_SECRETS: Final = query(
-    f"SELECT sealed_secret, sealed_older, sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1"
+    f"SELECT sealed_secret, sealed_older, sealed_url, {ENDPOINTS.read} FROM endpoints WHERE id = $1"
 )
 """Reads one endpoint with its sealed secrets."""
 
 LIST_ENDPOINTS: Final = query(
-    f"SELECT sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints"
-    " WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
+    f"SELECT sealed_url, {ENDPOINTS.read} FROM endpoints WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
 )
 """Reads a principal's endpoints, oldest first."""
 
 LIST_ALL_ENDPOINTS: Final = query(
-    f"SELECT sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
+    f"SELECT sealed_url, {ENDPOINTS.read} FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
 )
 """Reads the endpoints of all principals."""
 
@@ -52,7 +77,7 @@ CHANGE_ENDPOINT: Final = query(
     SET url_hash = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
         updated_at_ms = $9, row_digest = $11, sealed_url = $12
     WHERE id = $1 AND state = $10 AND url_hash = $13 AND types = $14 AND coalesce(label, '') = coalesce($15::text, '')
-    RETURNING {ENDPOINT_COLUMNS}""",
+    RETURNING {ENDPOINTS.listed}""",
 )
 """Changes the changeable columns of an endpoint whose owner has changed none of them since it was read."""
 
@@ -61,7 +86,7 @@ ROTATE_SECRET: Final = query(
     UPDATE endpoints
     SET sealed_older = sealed_secret, sealed_secret = $2, older_ends_at_ms = $3, updated_at_ms = $4
     WHERE id = $1
-    RETURNING sealed_url, {ENDPOINT_COLUMNS}, row_digest""",
+    RETURNING sealed_url, {ENDPOINTS.read}""",
 )
 """Stores a new secret, and keeps the one before for a while."""
 
@@ -69,7 +94,7 @@ STOP_ENDPOINT: Final = query(
     f"""
     UPDATE endpoints SET state = 'stopped', reason = $2, updated_at_ms = $3
     WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url_hash = $4::text)
-    RETURNING sealed_url, {ENDPOINT_COLUMNS}, row_digest""",
+    RETURNING sealed_url, {ENDPOINTS.read}""",
 )
 """Stops an endpoint, and gives it with its digest; gives no row where it is stopped already, or has an address of
 another hash than $4."""

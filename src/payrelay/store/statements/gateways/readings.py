@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, asked, batched_query, query, query_among
+from payrelay.store.engine.tables import Table
 from payrelay.store.statements.data_keys import key_of, put_key_after, put_keys
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
@@ -35,18 +36,22 @@ _KEPT_TYPES: Final = ("text", "text", "text", "bytea", "bigint", "bytea")
 """Of an answer, before those of its payments: the owner of its data key, its columns, and its data key. Each answer has
 another owner, so a batch of them is sorted by it."""
 
-SEEN_COLUMNS: Final = "merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms"
-_NOTED: Final = f"INSERT INTO payments_seen ({SEEN_COLUMNS}, row_digest)"
+PAYMENTS_SEEN: Final = Table(
+    name="payments_seen",
+    columns=("merchant", "payment_id", "order_id", "status", "currency", "amount_minor", "seen_at_ms"),
+    keys=2,
+)
+_NOTED: Final = PAYMENTS_SEEN.into()
 _UNLESS_LATER: Final = """ON CONFLICT (merchant, payment_id) DO UPDATE
     SET order_id = excluded.order_id, status = excluded.status, currency = excluded.currency,
         amount_minor = excluded.amount_minor, seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest
     WHERE payments_seen.seen_at_ms <= excluded.seen_at_ms"""
 _NOTED_TYPES: Final = ("text", "text", "text", "text", "text", "bigint", "bigint", "text")
 
-NOTE_PAYMENT: Final = query(f"{_NOTED} VALUES ($1, $2, $3, $4, $5, $6, $7, $8) {_UNLESS_LATER}")
+NOTE_PAYMENT: Final = query(f"{PAYMENTS_SEEN.insert()} {_UNLESS_LATER}")
 """Notes the status of a payment, unless a later one is known."""
 
-RETURN_COLUMNS: Final = "merchant, payment_id, status, seen_at_ms"
+RETURNS_SEEN: Final = Table(name="returns_seen", columns=("merchant", "payment_id", "status", "seen_at_ms"), keys=3)
 RECEIVED_AT: Final = query(
     "SELECT seen_at_ms FROM payments_seen WHERE merchant = $1 AND payment_id = $2 AND status = $3 AND seen_at_ms < $4"
 )
@@ -67,7 +72,7 @@ RETURNED_AMONG: Final = query_among(
 """Reads those of some payments of which anything says that they went back."""
 
 _NOTED_RETURN: Final = f"""
-    INSERT INTO returns_seen ({RETURN_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5)
+    {RETURNS_SEEN.insert()}
     ON CONFLICT (merchant, payment_id, status) DO UPDATE
     SET seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest"""
 
@@ -115,7 +120,7 @@ def _keep_reading(payments: int) -> Query:
 def _keep_readings(numbers: list[range]) -> str:
     """Writes the text that keeps several answers at once; of a payment that several show, the latest state counts."""
     notes = " UNION ALL ".join(f"SELECT {', '.join(f'p{number}' for number in each)} FROM kept" for each in numbers)
-    named = f"{SEEN_COLUMNS}, row_digest"
+    named = PAYMENTS_SEEN.read
     noted = f""",
     noted AS (
         {_NOTED} SELECT DISTINCT ON (merchant, payment_id) {named} FROM ({notes}) AS shown ({named})

@@ -1,27 +1,27 @@
 """Statements about imported payments."""
 
-# ruff: noqa: S608 - only our own states and columns are put into the texts; values are always parameters
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 from typing import Final
 
+from payrelay.core.payments.imported import ImportedPayment
 from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import StructTable, columns_for
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, WAS_NOT_EXECUTED, listed
 
-IMPORTED_COLUMNS: Final = (
-    "merchant, payment_id, principal, account, order_id, currency, amount_minor, status, subscription_id, paid_at_ms,"
-    " imported_at_ms, imported_by, place"
+IMPORTED_PAYMENTS: Final = StructTable(
+    name="imported_payments", kind=ImportedPayment, columns=columns_for(ImportedPayment), keys=2
 )
 
 GET_IMPORTED: Final = query(
-    f"SELECT {IMPORTED_COLUMNS}, row_digest FROM imported_payments WHERE merchant = $1 AND payment_id = $2",
+    f"{IMPORTED_PAYMENTS.select} WHERE merchant = $1 AND payment_id = $2",
 )
 """Reads one imported payment."""
 
 ADD_IMPORTED: Final = query(
     f"""
-    INSERT INTO imported_payments ({IMPORTED_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    {IMPORTED_PAYMENTS.insert()}
     ON CONFLICT (merchant, payment_id) DO NOTHING
     RETURNING payment_id""",
 )
@@ -49,14 +49,14 @@ MAY_BE_OURS: Final = query(
 
 IMPORTED_OF_ORDER: Final = query(
     f"""
-    SELECT {IMPORTED_COLUMNS}, row_digest FROM imported_payments
+    {IMPORTED_PAYMENTS.select}
     WHERE order_id = $1 AND merchant = $2 ORDER BY payment_id LIMIT $3""",
 )
 """Reads the imported payments of an order."""
 
 RECEIVED_ORDER: Final = query(
     f"""
-    SELECT {IMPORTED_COLUMNS}, row_digest FROM imported_payments
+    {IMPORTED_PAYMENTS.select}
     WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2
     ORDER BY length(payment_id) DESC, payment_id DESC LIMIT 1""",
 )

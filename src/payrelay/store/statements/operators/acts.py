@@ -4,9 +4,11 @@
 
 from typing import Final
 
+from payrelay.core.operators.operator import OperatorAct
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import columns_for
 
-ACT_COLUMNS: Final = "number, at_ms, operator_id, name, act, subject, reason, details, hash"
+ACT_COLUMNS: Final = ", ".join(columns_for(OperatorAct))
 
 LAST_ACT: Final = query("SELECT number, hash FROM operator_acts ORDER BY number DESC LIMIT 1")
 """Reads the number and the hash of the newest line."""

@@ -1,42 +1,49 @@
-"""Operators, their invitations and their sessions; and the columns of their passkeys and of what they confirm."""
+"""Operators, their invitations and their sessions."""
 
 # ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 from typing import Final
 
+from payrelay.core.operators.operator import ConsoleSession, Invitation, Operator
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Binding, StructTable, columns_for
 
-OPERATOR_COLUMNS: Final = (
-    "id, email, name, role, state, password_hash, second_factor, totp_step, provider_subject, version, act,"
-    " created_at_ms, changed_at_ms"
+
+def totp_context(operator_id: str) -> bytes:
+    """Gives what the sealed secret of a second factor is bound to."""
+    return f"operator_totp/{operator_id}".encode()
+
+
+_ENDED: Final = "a row that ended has no digest"
+OPERATORS: Final = StructTable(
+    name="operators", kind=Operator, columns=columns_for(Operator), sealed={"sealed_totp": Binding(totp_context)}
 )
-INVITATION_COLUMNS: Final = "id, operator_id, token_hash, made_at_ms, expires_at_ms, ended_at_ms"
-SESSION_COLUMNS: Final = (
-    "id, operator_id, token_hash, stage, began_at_ms, seen_at_ms, ends_at_ms, client, browser, act, ended_at_ms"
+OPERATOR_INVITATIONS: Final = StructTable(
+    name="operator_invitations",
+    kind=Invitation,
+    columns=columns_for(Invitation),
+    uncovered={"ended_at_ms": _ENDED},
+    ended_by="ended_at_ms",
 )
-PASSKEY_COLUMNS: Final = (
-    "id, operator_id, credential_id, credential, host, name, sign_count, made_at_ms, used_at_ms, copied_at_ms,"
-    " version, act"
-)
-CONFIRMATION_COLUMNS: Final = (
-    "id, act_name, subject, account, principal, order_id, amount_minor, currency, fields, seen, state, made_by,"
-    " proposed_by, confirmed_by, reason, operation_id, said, version, act, made_at_ms, changed_at_ms"
+CONSOLE_SESSIONS: Final = StructTable(
+    name="console_sessions",
+    kind=ConsoleSession,
+    columns=columns_for(ConsoleSession),
+    uncovered={"ended_at_ms": _ENDED},
+    ended_by="ended_at_ms",
 )
 
 ADD_OPERATOR: Final = query(
     f"""
-    INSERT INTO operators ({OPERATOR_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    {OPERATORS.insert()}
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
 """Adds an operator; gives no row where the e-mail address is taken."""
 
 CHANGE_OPERATOR: Final = query(
-    """
-    UPDATE operators
-    SET email = $2, name = $3, role = $4, state = $5, password_hash = $6, second_factor = $7, totp_step = $8,
-        provider_subject = $9, version = $10, act = $11, created_at_ms = $12, changed_at_ms = $13, row_digest = $14
+    f"""
+    UPDATE operators SET {OPERATORS.replaced}
     WHERE id = $1 AND version = $10 - 1
     RETURNING id""",
 )
@@ -45,22 +52,22 @@ CHANGE_OPERATOR: Final = query(
 PUT_TOTP: Final = query("UPDATE operators SET sealed_totp = $2 WHERE id = $1 RETURNING id")
 """Stores the sealed secret of the second factor, or removes it."""
 
-GET_OPERATOR: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators WHERE id = $1")
+GET_OPERATOR: Final = query(f"{OPERATORS.select} WHERE id = $1")
 """Reads one operator."""
 
-LOCK_OPERATOR: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators WHERE id = $1 FOR UPDATE")
+LOCK_OPERATOR: Final = query(f"{OPERATORS.select} WHERE id = $1 FOR UPDATE")
 """Reads one operator, whom nobody changes until the transaction ends."""
 
 GET_TOTP: Final = query("SELECT sealed_totp FROM operators WHERE id = $1")
 """Reads the sealed secret of an operator's second factor."""
 
-FIND_BY_SUBJECT: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators WHERE provider_subject = $1")
+FIND_BY_SUBJECT: Final = query(f"{OPERATORS.select} WHERE provider_subject = $1")
 """Reads the operator whom the sign-in provider knows by a subject."""
 
-FIND_BY_EMAIL: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators WHERE email = $1")
+FIND_BY_EMAIL: Final = query(f"{OPERATORS.select} WHERE email = $1")
 """Reads the operator with an e-mail address."""
 
-LIST_OPERATORS: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators ORDER BY email LIMIT $1")
+LIST_OPERATORS: Final = query(f"{OPERATORS.select} ORDER BY email LIMIT $1")
 """Reads the operators, in the order of their addresses."""
 
 NEWEST_ACT_OF_ROWS: Final = query(
@@ -74,19 +81,17 @@ NEWEST_ACT_OF_ROWS: Final = query(
 
 ADD_INVITATION: Final = query(
     f"""
-    INSERT INTO operator_invitations ({INVITATION_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    {OPERATOR_INVITATIONS.insert()}
     RETURNING id""",
 )
 """Adds an invitation."""
 
-FIND_INVITATION: Final = query(
-    f"SELECT {INVITATION_COLUMNS}, row_digest FROM operator_invitations WHERE token_hash = $1"
-)
+FIND_INVITATION: Final = query(f"{OPERATOR_INVITATIONS.select} WHERE token_hash = $1")
 """Reads the invitation with a token."""
 
 OPEN_INVITATION: Final = query(
     f"""
-    SELECT {INVITATION_COLUMNS}, row_digest FROM operator_invitations
+    {OPERATOR_INVITATIONS.select}
     WHERE operator_id = $1 AND ended_at_ms IS NULL ORDER BY expires_at_ms DESC LIMIT 1"""
 )
 """Reads the invitation of an operator that ends last, of those that nobody has ended."""
@@ -108,21 +113,20 @@ END_INVITATIONS_OF: Final = query(
 
 ADD_SESSION: Final = query(
     f"""
-    INSERT INTO console_sessions ({SESSION_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    {CONSOLE_SESSIONS.insert()}
     RETURNING id""",
 )
 """Adds a session."""
 
-FIND_SESSION: Final = query(f"SELECT {SESSION_COLUMNS}, row_digest FROM console_sessions WHERE token_hash = $1")
+FIND_SESSION: Final = query(f"{CONSOLE_SESSIONS.select} WHERE token_hash = $1")
 """Reads the session with a token."""
 
-GET_SESSION: Final = query(f"SELECT {SESSION_COLUMNS}, row_digest FROM console_sessions WHERE id = $1")
+GET_SESSION: Final = query(f"{CONSOLE_SESSIONS.select} WHERE id = $1")
 """Reads one session."""
 
 LIST_SESSIONS: Final = query(
     f"""
-    SELECT {SESSION_COLUMNS}, row_digest FROM console_sessions
+    {CONSOLE_SESSIONS.select}
     WHERE operator_id = $1 AND ended_at_ms IS NULL ORDER BY began_at_ms DESC LIMIT $2""",
 )
 """Reads the sessions of an operator that nobody has ended, newest first."""

@@ -5,9 +5,9 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import OPERATIONS
 
-_WITH_SEALED: Final = f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, closed_history"
+_WITH_SEALED: Final = f"{OPERATIONS.listed}, sealed_call, sealed_answer, closed_history"
 
 AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id > $1 ORDER BY id LIMIT $2",

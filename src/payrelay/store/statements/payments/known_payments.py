@@ -12,13 +12,13 @@ from payrelay.core.payments.payment import PaymentStatus
 from payrelay.store.engine.queries import Query, batched_query, distinct, query
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS, TOOK_NO_EFFECT, listed
 from payrelay.store.statements.payments.packed_rows import (
-    CHECKOUT,
-    IMPORTED_PAYMENT,
-    INSTALLMENT,
-    OPERATION,
-    SUBSCRIPTION,
+    CHECKOUTS,
+    IMPORTED_PAYMENTS,
+    INSTALLMENTS,
+    OPERATIONS,
+    PAYMENTS_SEEN,
+    SUBSCRIPTIONS,
 )
-from payrelay.store.statements.payments.packed_rows import PAYMENT_SEEN as SEEN_ROW
 
 _INSTALLMENTS: Final = """
     FROM installments
@@ -29,20 +29,21 @@ _INSTALLMENTS: Final = """
 KNOWN_PAYMENT: Final = query(
     f"""
     SELECT order_id, currency, status, maker, link FROM (
-      SELECT 1 AS source, order_id, currency, status, {SEEN_ROW} AS maker, NULL::json AS link
+      SELECT 1 AS source, order_id, currency, status, {PAYMENTS_SEEN.packed} AS maker, NULL::json AS link
       FROM payments_seen WHERE payment_id = $1 AND merchant = $2
       UNION ALL
-      SELECT 2, order_id, currency, 'RECEIVED', {OPERATION}, NULL::json FROM operations
+      SELECT 2, order_id, currency, 'RECEIVED', {OPERATIONS.packed}, NULL::json FROM operations
       WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
         AND order_id IS NOT NULL
       UNION ALL
-      SELECT 3, order_id, currency, NULL, {CHECKOUT}, NULL::json FROM checkouts
+      SELECT 3, order_id, currency, NULL, {CHECKOUTS.packed}, NULL::json FROM checkouts
       WHERE payment_id = $1 AND merchant = $2 AND ({CHECKOUT_OWNS})
       UNION ALL
-      SELECT 4, subscriptions.order_id, subscriptions.currency, NULL, {SUBSCRIPTION}, {INSTALLMENT} {_INSTALLMENTS}
+      SELECT 4, subscriptions.order_id, subscriptions.currency, NULL, {SUBSCRIPTIONS.packed}, {INSTALLMENTS.packed}
+      {_INSTALLMENTS}
       WHERE installments.payment = $1 AND installments.merchant = $2 AND subscriptions.order_id IS NOT NULL
       UNION ALL
-      SELECT 5, order_id, currency, NULL, {IMPORTED_PAYMENT}, NULL::json FROM imported_payments
+      SELECT 5, order_id, currency, NULL, {IMPORTED_PAYMENTS.packed}, NULL::json FROM imported_payments
       WHERE payment_id = $1 AND merchant = $2
     ) AS known
     ORDER BY source""",
@@ -179,18 +180,19 @@ _PAGE_TOOK_MONEY: Final = f"""
 completes when the plan begins, and that may be before the first payment."""
 _OF_PLAN: Final = f"""
     SELECT installments.payment, 'subscription/' || installments.subscription_id, installments.at_ms,
-      {SUBSCRIPTION}, {INSTALLMENT} {_INSTALLMENTS}
+      {SUBSCRIPTIONS.packed}, {INSTALLMENTS.packed} {_INSTALLMENTS}
     WHERE installments.is_paid = 1"""
 
 TAKEN_OF_ORDER: Final = batched_query(
     f"""
-    SELECT payment_id, id, updated_at_ms, {OPERATION}, NULL::json
+    SELECT payment_id, id, updated_at_ms, {OPERATIONS.packed}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND {_TOOK_MONEY}
     UNION ALL
-    SELECT payment_id, id, updated_at_ms, {CHECKOUT}, NULL::json
+    SELECT payment_id, id, updated_at_ms, {CHECKOUTS.packed}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2 AND ({_PAGE_TOOK_MONEY})
     UNION ALL
-    SELECT installments.payment, checkouts.id, installments.at_ms, {CHECKOUT}, {INSTALLMENT} FROM checkouts
+    SELECT installments.payment, checkouts.id, installments.at_ms, {CHECKOUTS.packed}, {INSTALLMENTS.packed}
+    FROM checkouts
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
     WHERE checkouts.order_id = $1 AND checkouts.merchant = $2 AND installments.is_paid = 1
@@ -198,7 +200,7 @@ TAKEN_OF_ORDER: Final = batched_query(
       SELECT 1 FROM checkouts WHERE checkouts.subscription_id = subscriptions.subscription_id
         AND checkouts.merchant = subscriptions.merchant)
     UNION ALL
-    SELECT payment_id, place, imported_at_ms, {IMPORTED_PAYMENT}, NULL::json
+    SELECT payment_id, place, imported_at_ms, {IMPORTED_PAYMENTS.packed}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2 AND status = '{PaymentStatus.RECEIVED}'
     LIMIT {TAKEN_MAX}""",
     "text",
@@ -211,7 +213,7 @@ TAKEN_OF_PLAN: Final = query(
     f"""
     {_OF_PLAN} AND installments.subscription_id = $1 AND installments.merchant = $2
     UNION ALL
-    SELECT payment_id, id, updated_at_ms, {OPERATION}, NULL::json
+    SELECT payment_id, id, updated_at_ms, {OPERATIONS.packed}, NULL::json
     FROM operations WHERE subscription_id = $1 AND merchant = $2 AND {_TOOK_MONEY}
     LIMIT {TAKEN_MAX}""",
 )

@@ -1,7 +1,4 @@
-"""The journal: operations, their histories, and the rows that are written beside them in one unit of work.
-
-The columns of ``operations`` have the order of ``core.payments.operation.Operation``; a test checks that.
-"""
+"""The journal: operations, their histories, and the rows that are written beside them in one unit of work."""
 
 # ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
@@ -9,26 +6,21 @@ import itertools
 from typing import Final, NamedTuple
 
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
-from payrelay.store.engine.database import Database, Row
+from payrelay.store.engine.database import Database, Row, Value
 from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, query, query_among
-from payrelay.store.engine.rows import struct_of
+from payrelay.store.engine.tables import TIMING, Binding, StructTable, Table, columns_for
 from payrelay.store.statements.events.outbox import PUT_EVENT
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 
-OPERATION_COLUMNS: Final = (
-    "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
-    " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
-    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
-)
 
-_KIND: Final = OPERATION_COLUMNS.split(", ").index("kind")
+def call_context(operation_id: str) -> bytes:
+    """Gives the seal context of an operation's call."""
+    return f"{operation_id}/call".encode()
 
 
-def operation_of(row: Row) -> Operation:
-    """Converts a row of OPERATION_COLUMNS."""
-    if row[_KIND] == Kind.VOID.stored:
-        row = (*row[:_KIND], Kind.VOID.value, *row[_KIND + 1 :])
-    return struct_of(row, Operation)
+def answer_context(operation_id: str) -> bytes:
+    """Gives the seal context of an operation's answer."""
+    return f"{operation_id}/answer".encode()
 
 
 CHAINED_DIGEST: Final = """CASE WHEN operations.chain = COALESCE(
@@ -39,20 +31,45 @@ CHAINED_DIGEST: Final = """CASE WHEN operations.chain = COALESCE(
 that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT. A
 closed history has no entry of its own, and names the version that its newest entry left."""
 
-READ_COLUMNS: Final = f"{OPERATION_COLUMNS}, {CHAINED_DIGEST}"
+
+class _Operations(StructTable[Operation]):
+    """In a row a void has another kind than in its operation (``Kind.stored``)."""
+
+    def value(self, row: Row) -> Operation:
+        """Converts the columns of a row."""
+        if row[_KIND] == Kind.VOID.stored:
+            row = (*row[:_KIND], Kind.VOID.value, *row[_KIND + 1 :])
+        return super().value(row)
+
+    def row(self, value: Operation) -> tuple[Value, ...]:
+        """Gives the columns of a row."""
+        columns = super().row(value)
+        return (*columns[:_KIND], value.kind.stored, *columns[_KIND + 1 :])
+
+    @property
+    def packed(self) -> str:
+        """A row as one JSON array, with CHAINED_DIGEST behind its columns."""
+        return f"json_build_array('{self.name}', {self.qualified}, {CHAINED_DIGEST})"
+
+
+OPERATIONS: Final = _Operations(
+    name="operations",
+    kind=Operation,
+    columns=columns_for(Operation, inquire_at_ms="probe_at_ms"),
+    uncovered={
+        "claim": "it is forgotten without a change of the operation; the audit compares it",
+        "claim_ends_at_ms": "it is forgotten with the claim",
+        "probe_at_ms": TIMING,
+        "closed_history": "it is signed by the key of the chain, and the audit compares it",
+    },
+    sealed={"sealed_call": Binding(call_context), "sealed_answer": Binding(answer_context)},
+)
+
+_KIND: Final = OPERATIONS.columns.index("kind")
+READ_COLUMNS: Final = f"{OPERATIONS.listed}, {CHAINED_DIGEST}"
 """What is read of an operation: nothing is concluded from a row without its digest."""
 
-LOCKED_COLUMNS: Final = f"{OPERATION_COLUMNS}, row_digest"
-"""What is read of an operation by a statement that changes its row: it may see the row of a later moment than the
-history."""
-
-_BIGINTS: Final = frozenset(
-    {"version", "claim_ends_at_ms", "amount_minor", "created_at_ms", "updated_at_ms", "send_by_ms", "probe_at_ms"}
-)
-_ACCEPTED_TYPES: Final = (
-    *("bigint" if name in _BIGINTS else "text" for name in OPERATION_COLUMNS.split(", ")),
-    *("bytea", "bigint", "text", "text", "text", "text"),
-)
+_ACCEPTED_TYPES: Final = (*OPERATIONS.types, "bytea", "bigint", "text", "text", "text", "text")
 """Of an operation's columns, its sealed call, its first entry, and its digest."""
 _RECORDED_TYPES: Final = (
     *("text", "text", "bigint", "text", "bigint", "text", "text", "bigint", "bigint", "bytea"),
@@ -61,7 +78,7 @@ _RECORDED_TYPES: Final = (
 _ANSWERED_TYPES: Final = ("text", "text", "bigint", "text")
 _EVENT_TYPES: Final = ("text", "text", "text", "text", "text", "text", "bigint", "text", "text")
 
-_INSERTED: Final = f"INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call, row_digest)"
+_INSERTED: Final = OPERATIONS.into("sealed_call")
 _INSERT_OPERATION: Final = f"""
     {_INSERTED}
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
@@ -183,7 +200,7 @@ the event's nine. One statement writes both, which costs PostgreSQL no round tri
 
 CLOSED_HISTORY: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS}, closed_history FROM operations
+    SELECT {OPERATIONS.listed}, closed_history FROM operations
     WHERE id = $1 AND closed_history IS NOT NULL""",
 )
 """Reads what is kept of a cleared history, behind its operation's columns."""
@@ -329,11 +346,11 @@ INVALIDATE: Final = query(
 )
 """Counts that something happened that may change any reading of a merchant account's."""
 
-FAILED_COLUMNS: Final = "operation_id, merchant, payment_id, known_at_ms"
+FAILED_REFUNDS: Final = Table(name="failed_refunds", columns=("operation_id", "merchant", "payment_id", "known_at_ms"))
 
 ADD_FAILED: Final = query(
     f"""
-    INSERT INTO failed_refunds ({FAILED_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5)
+    {FAILED_REFUNDS.insert()}
     ON CONFLICT (operation_id) DO NOTHING
     RETURNING operation_id""",
 )
@@ -345,6 +362,6 @@ END_UNKEYED_CLAIM: Final = query(
 """Takes the claim of a request without a key from its operation, so that an equal request begins another one."""
 
 FAILED_AMONG: Final = query_among(
-    f"SELECT {FAILED_COLUMNS}, row_digest FROM failed_refunds WHERE merchant = $1 AND operation_id @2",
+    f"{FAILED_REFUNDS.select} WHERE merchant = $1 AND operation_id @2",
 )
 """Reads those of some operations that are refunds which failed later."""

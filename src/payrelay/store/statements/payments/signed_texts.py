@@ -4,19 +4,22 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import packed, query
-from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Table
+from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import OPERATIONS
 
-SIGNED_COLUMNS: Final = "merchant, digest, subject, kind, texts"
-_TEXT: Final = packed("signed_texts", SIGNED_COLUMNS)
-_OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
-_CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
+SIGNED_TEXTS: Final = Table(
+    name="signed_texts",
+    columns=("merchant", "digest", "subject", "kind", "texts"),
+    keys=3,
+    uncovered={"at_ms": "it says when the text was stored"},
+)
 
 PUT_SIGNED_TEXT: Final = query(
     f"""
-    INSERT INTO signed_texts ({SIGNED_COLUMNS}, row_digest, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    INSERT INTO signed_texts ({SIGNED_TEXTS.read}, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (merchant, digest, subject) DO UPDATE
     SET kind = excluded.kind, texts = excluded.texts, row_digest = excluded.row_digest""",
 )
@@ -25,14 +28,14 @@ PUT_SIGNED_TEXT: Final = query(
 LOCK_CHECKOUT: Final = query("SELECT state FROM checkouts WHERE id = $1 FOR UPDATE")
 """Lets one transaction at a time store the texts of a checkout, and none beside it change the state that it reads."""
 
-TEXTS_OF: Final = query(f"SELECT {SIGNED_COLUMNS}, row_digest FROM signed_texts WHERE subject = $1 ORDER BY digest")
+TEXTS_OF: Final = query(f"{SIGNED_TEXTS.select} WHERE subject = $1 ORDER BY digest")
 """Reads the texts that a checkout or an operation has."""
 
 TEXT_HOLDERS: Final = query(
     f"""
-    SELECT {_TEXT},
-           (SELECT {_CHECKOUT} FROM checkouts WHERE checkouts.id = signed_texts.subject COLLATE "default"),
-           (SELECT {_OPERATION} FROM operations WHERE operations.id = signed_texts.subject),
+    SELECT {SIGNED_TEXTS.packed},
+           (SELECT {CHECKOUTS.packed} FROM checkouts WHERE checkouts.id = signed_texts.subject COLLATE "default"),
+           (SELECT {OPERATIONS.packed} FROM operations WHERE operations.id = signed_texts.subject),
            CASE WHEN EXISTS (
                SELECT 1 FROM operations WHERE operations.id = signed_texts.subject AND {WAS_NOT_EXECUTED}
            ) THEN 0 ELSE 1 END
@@ -44,7 +47,7 @@ index would not serve."""
 
 CHECKOUTS_LIKE: Final = query(
     f"""
-    SELECT {_CHECKOUT}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END,
+    SELECT {CHECKOUTS.packed}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END,
            CASE WHEN state = 'expired' AND updated_at_ms < expires_at_ms THEN 0 ELSE 1 END
     FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND currency = $4
@@ -55,7 +58,7 @@ that expired before its time was withdrawn before anybody was told of it: no for
 
 CALLS_LIKE: Final = query(
     f"""
-    SELECT {_OPERATION}, CASE WHEN {WAS_NOT_EXECUTED} THEN 0 ELSE 1 END
+    SELECT {OPERATIONS.packed}, CASE WHEN {WAS_NOT_EXECUTED} THEN 0 ELSE 1 END
     FROM operations
     WHERE order_id = $2 AND merchant = $1 AND amount_minor = $3 AND currency = $4
       AND kind IN ('charge', 'authorization')""",

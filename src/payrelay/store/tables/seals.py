@@ -5,8 +5,8 @@ under them stay as they are.
 
 Rules:
 
-1. ``SEALED`` lists every sealed column of the schema, with the context that binds a value to its row; a test compares
-   the two. A new sealed column is added there.
+1. Each ``Table`` names its sealed columns, with the context that binds a value to its row. ``SEALED`` has them all, and
+   those of tables without digests; a test compares it with the schema.
 2. A value is replaced only by itself: the statement names the bytes that were read. A value that another process wrote
    meanwhile stays, and is read again the next time.
 3. The plain values don't change, because digests and the audit chain are over them.
@@ -15,20 +15,21 @@ Rules:
    starts without the older key, so nobody removes it too early without noticing.
 """
 
+# ruff: noqa: S608 - only tables and columns named in ``store.tables.seals`` are put into the texts; values are parameters
+
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from typing import Final, NamedTuple
 
-from payrelay.core.notifications.notification import NotificationKind
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store import checkouts, customers, inbox
+from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, KEY_CHECK, Seal
-from payrelay.store.events import endpoints
 from payrelay.store.gateways import readings
-from payrelay.store.payments.operation_rows import answer_context, call_context
-from payrelay.store.statements import seals as statements
+from payrelay.store.tables.digested import DIGESTED
 
 PAGE: Final = 50
 """Values that are read and exchanged at once: few enough to delay a server on the database by milliseconds."""
@@ -61,40 +62,20 @@ def _meta_context(name: str) -> bytes:
     return f"meta/{name}".encode()
 
 
-def _data_key_context(owner: str) -> bytes:
-    return f"data key/{owner}".encode()
-
-
 def _access_token_context(account: str) -> bytes:
     return f"access_token/{account}".encode()
 
 
-def _totp_context(operator_id: str) -> bytes:
-    return f"operator_totp/{operator_id}".encode()
-
-
-def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
-    return inbox.token_context(merchant, order_id, NotificationKind(kind))
-
-
 _META: Final = SealedColumn("meta", "value", ("name",), _meta_context)
-SEALED: Final[tuple[SealedColumn, ...]] = (
-    SealedColumn("data_keys", "sealed_key", ("owner",), _data_key_context),
-    SealedColumn("operations", "sealed_call", ("id",), call_context),
-    SealedColumn("operations", "sealed_answer", ("id",), answer_context),
-    SealedColumn("customers", "sealed_token", ("id",), customers.token_context, str),
-    SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context, str),
-    SealedColumn("customers", "sealed_names", ("id",), customers.names_context, str),
-    SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of, str),
-    SealedColumn("checkouts", "sealed_reference", ("id",), checkouts.reference_context, checkouts.reference_owner),
-    SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, str),
-    SealedColumn("accepted_tokens", "sealed_token", ("merchant", "order_id", "kind"), _accepted_token_context),
-    SealedColumn("endpoints", "sealed_url", ("id",), endpoints.url_context),
-    SealedColumn("endpoints", "sealed_secret", ("id",), endpoints.secret_context),
-    SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
+SEALED: Final = (
+    SealedColumn("data_keys", "sealed_key", ("owner",), key_context),
+    *(
+        SealedColumn(table.name, column, table.key, *binding)
+        for table in DIGESTED
+        for column, binding in table.sealed.items()
+    ),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
     SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, readings.owner_of),
-    SealedColumn("operators", "sealed_totp", ("id",), _totp_context),
     _META,
 )
 """Every sealed column of the schema, in the order in which they are sealed anew."""
@@ -133,7 +114,7 @@ class Seals:
         """Counts the values of each column by the ids of their keys, in hex digits. Raises StoreUnavailable."""
         counted = {}
         for column in SEALED:
-            statement = Statement(statements.count_by_key(column.table, column.column), (FORMAT,))
+            statement = Statement(count_by_key(column.table, column.column), (FORMAT,))
             rows = await self._database.read(all_rows(statement))
             counted[column] = Counter({blob_of(key_id).hex(): int(number or 0) for key_id, number in rows})
         return counted
@@ -157,7 +138,7 @@ class Seals:
             yield await self._exchange(_META, checks)
 
     def _page_after(self, column: SealedColumn, after: tuple[Value, ...]) -> Statement:
-        query = statements.page_of_others(column.table, column.column, column.keys)
+        query = page_of_others(column.table, column.column, column.keys)
         return Statement(query, (FORMAT, self._seal.key_id, *after, self._page))
 
     async def _exchange(self, column: SealedColumn, rows: list[Row]) -> ReencryptedRows:
@@ -169,7 +150,7 @@ class Seals:
             except StoreUnusable:
                 unopened.append("/".join(map(str, keys)))
                 continue
-            query = statements.exchange(column.table, column.column, column.keys)
+            query = exchange(column.table, column.column, column.keys)
             exchanges.append(Statement(query, (self._seal.seal(plain, context), sealed, *keys)))
         done = await self._write(exchanges)
         return ReencryptedRows(column, done, len(exchanges) - done, tuple(unopened))
@@ -195,3 +176,32 @@ def _exchanged(exchanges: list[Statement]) -> Unit[int]:
     for statement in exchanges:
         done += bool((yield statement))
     return done
+
+
+@cache
+def count_by_key(table: str, column: str) -> Query:
+    """Composes the query that counts the values of a column with format $1 by the ids of their keys."""
+    return query(f"SELECT substr({column}, 2, 4), count(*) FROM {table} WHERE substr({column}, 1, 1) = $1 GROUP BY 1")
+
+
+@cache
+def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
+    """Composes the query of one page: values with format $1 and another key than $2, behind a row; then limit.
+
+    The row is named by $3, …
+    """
+    names, last = ", ".join(keys), len(keys) + 2
+    behind = ", ".join(f"${number}" for number in range(3, last + 1))
+    return query(
+        f"""
+        SELECT {column}, {names} FROM {table}
+        WHERE substr({column}, 1, 1) = $1 AND substr({column}, 2, 4) <> $2 AND ({names}) > ({behind})
+        ORDER BY {names} LIMIT ${last + 1}""",
+    )
+
+
+@cache
+def exchange(table: str, column: str, keys: tuple[str, ...]) -> Query:
+    """Composes the statement that replaces $2 by $1 in the row named by $3, …; no row where the value has changed."""
+    named = " AND ".join(f"{key} = ${number}" for number, key in enumerate(keys, 3))
+    return query(f"UPDATE {table} SET {column} = $1 WHERE {column} = $2 AND {named} RETURNING {keys[0]}")

@@ -1,6 +1,6 @@
 from tests.gateways.pacing.hand_clock import HandClock
 
-from payrelay.store.engine.steady_time import steady_ms
+from payrelay.store.gateways.steady_time import steady_ms
 
 
 class SetClock(HandClock):

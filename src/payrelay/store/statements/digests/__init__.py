@@ -1,1 +1,0 @@
-"""Statements about the digests of rows."""
