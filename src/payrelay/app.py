@@ -36,7 +36,7 @@ from payrelay.flows.orders.pages_in_the_way import require_none, require_over
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay, RelaySettings
 from payrelay.flows.requests.other_flows import Inquiries, OrderPages
-from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY
+from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY, require_recoverable
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.stores import access_stores, money_stores
@@ -175,6 +175,7 @@ async def running(
             begin_remembering(relay)
         await relay.database.marks.compare_files()
         await tell_behind(relay)
+        await require_recoverable(relay)
         await stack.enter_async_context(relay.database.marks.kept())
         heartbeat = _heartbeat_of(shared.database, relay)
         await stack.enter_async_context(heartbeat.kept())

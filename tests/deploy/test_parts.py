@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.cli.commands import GATEWAY
 from tests.sources import PARTS, ROOT
 
 STORIES: Final = ("tests/scenarios/test_customers.py", "tests/scenarios/test_notifications.py")
@@ -60,3 +61,29 @@ def test_the_service_stands_without_a_part(names: tuple[str, ...], tmp_path: Pat
         command for name in PARTS if name not in names for command in COMMANDS_OF[name]
     }
     assert "passed" in ran("pytest", "-q", "-p", "no:cacheprovider", "-m", "smoke", *STORIES)
+
+
+@pytest.mark.integration
+def test_a_database_that_lost_commits_is_served_by_nobody_who_cannot_recover_from_it(tmp_path: Path) -> None:
+    """A charge that is among them would be made a second time. The service says by name what is missing."""
+    environment = {**without(tmp_path, "recovery"), **GATEWAY, "PAYRELAY_DATABASE_URL": f"sqlite:///{tmp_path}/shop.db"}
+    whole = {**environment, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+
+    def ran(found: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "payrelay", *arguments],
+            cwd=tmp_path,
+            env=found,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert ran(whole, "keys", "create", "--name", "shop").returncode == 0
+    begun = ran(whole, "recover", "--lost-since", "2026-11-22T09:30Z", "--yes")
+    assert begun.returncode == 0, begun.stderr
+    refused = ran(environment, "serve", "--port", "0")
+
+    assert refused.returncode != 0
+    assert "payrelay.recovery" in refused.stderr

@@ -10,8 +10,8 @@ from tests.flows.recovery.lost_world import RECOVERING, LostWorld
 from tests.flows.recovery.test_behind import fall_behind
 from tests.flows.world import CHARGE
 
-from payrelay.errors import Code, Refusal
-from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY, Recovery
+from payrelay.errors import Code, Refusal, StoreUnusable
+from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY, Recovery, require_recoverable
 from payrelay.recovery.flows.clear_request import clear
 
 ENDED: Final = msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=RECOVERING.began_at_ms + 1)
@@ -48,3 +48,21 @@ async def test_nothing_is_sent_from_a_database_that_lost_commits(alone: LostWorl
             await alone.make(CHARGE)
         assert refused.value.code is Code.UNAVAILABLE
     assert alone.account.effects == ([CHARGE] if is_sent else [])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+async def test_no_service_starts_on_a_database_that_lost_commits(alone: LostWorld, loss: str) -> None:
+    """Whoever starts it learns at once what is missing, and not from the first customer who can't pay."""
+    lose, is_served = LOSSES[loss]
+    lose(alone)
+    if is_served:
+        await require_recoverable(alone.world.relay)
+    else:
+        with pytest.raises(StoreUnusable, match=r"payrelay\.recovery"):
+            await require_recoverable(alone.world.relay)
+
+
+async def test_with_the_part_a_service_starts_on_it(lost: LostWorld) -> None:
+    """It answers what is known, and lets an operator begin the recovery beside it."""
+    fall_behind(lost.world)
+    await require_recoverable(lost.world.relay)

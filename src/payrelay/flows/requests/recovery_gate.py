@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from payrelay.core.answers import Answer
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, Refusal, StoreUnusable
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
 from payrelay.runtime.database.lost_commits import RETRY_AFTER_S
@@ -51,3 +51,20 @@ async def _refuse(
 
 WITHOUT_RECOVERY: Final = Recovery(clear=_refuse)
 """What there is without the part."""
+
+
+async def require_recoverable(relay: Relay) -> None:
+    """Raises StoreUnusable where the database lost commits, and no part can recover from that; every start asks.
+
+    Raises StoreUnavailable.
+    """
+    if relay.find(Recovery) is not WITHOUT_RECOVERY:
+        return
+    lost_commits = relay.database.lost_commits
+    is_recovering = (await lost_commits.identity()).current.is_recovering
+    reason = lost_commits.behind or ("a recovery is under way" if is_recovering else None)
+    if reason is not None:
+        raise StoreUnusable(
+            f"the database lost commits: {reason}. This installation can't recover from that, and serves nothing from"
+            " it: start one that has payrelay.recovery"
+        )
