@@ -17,6 +17,7 @@ from payrelay.core.operators.held_decisions import MEANINGS_OF_DECISIONS, HeldDe
 from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
 from payrelay.errors import MEANINGS, Code
 from payrelay.flows.access.lost_owners import OWNER_SENTENCE
+from payrelay.flows.requests.recovery_gate import UNRECOVERED_SENTENCE
 from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
 
 SOURCES: Final = (ROOT / "src" / "payrelay", ROOT / "tools" / "payrelay_tools")
@@ -89,6 +90,7 @@ DENIALS: Final[dict[str, Known]] = {
         Known.NEVER_SENT
     ),
     "the account is another merchant's now; this request was not sent": Known.NEVER_SENT,
+    UNRECOVERED_SENTENCE: Known.NEVER_SENT,
     BEHIND_SENTENCE: Known.NEVER_SENT,
     SETTLING_SENTENCE: Known.NEVER_SENT,
     OWNER_SENTENCE: Known.NEVER_SENT,
