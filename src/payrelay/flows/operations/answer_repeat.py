@@ -9,6 +9,7 @@ from payrelay.core.money import money_text
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import (
     AWAITS_OPERATOR,
+    INQUIRED,
     OPEN_STATES,
     WITHOUT_EFFECT,
     Kind,
@@ -118,7 +119,8 @@ def answer_known(
         if is_unkeyed and other.state in OPEN_STATES and _is_equal(holder, request, fingerprint):
             holder = ClaimedOperation(other, None)
     if isinstance(holder, ClaimedOperation):
-        relay.find(Inquiries).begin(relay, other)
+        if other.state in INQUIRED:
+            relay.find(Inquiries).begin(relay, other)
         return stored_answer(other, holder.answer, fingerprint, request.request_id)
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None

@@ -140,7 +140,7 @@ class Attempt:
         Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
         """
         permit = await self._permit()
-        if not isinstance(permit, Permit):
+        if isinstance(permit, GuardedOperation):
             return permit
         await self._require_cleared(permit)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
@@ -168,7 +168,7 @@ class Attempt:
         """
         self.operation, self._held_id = held, held.id
         permit = await self._permit()
-        if not isinstance(permit, Permit):
+        if isinstance(permit, GuardedOperation):
             return answer_known(self._relay, permit, self._request, held.fingerprint)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         send_by_ms = self._relay.clock.now_ms() + SEND_WITHIN_S * 1000

@@ -55,7 +55,7 @@ async def _charge(relay: Relay, tried: LostTry, call: Charge, seen: PaymentsSeen
     match = match_for_lost_charge(
         call,
         operation,
-        _window(relay, tried),
+        _window(tried),
         payments,
         attributed=before | await relay.resolution.owned_before(operation, ids, tried.lost.since_ms),
         owned=before | await relay.resolution.owned_by_others(operation, ids),
@@ -91,8 +91,8 @@ async def _retry(relay: Relay, tried: LostTry, seen: PaymentsSeen) -> Match:
     before = await relay.money.imported_payments.of_before(operation.merchant, seen.payments)
     attributed = before | await relay.resolution.owned_before(operation, ids, tried.lost.since_ms)
     owned = before | await relay.resolution.owned_by_others(operation, ids)
-    return match_for_lost_retry(_window(relay, tried), seen.payments, attributed=attributed, owned=owned)
+    return match_for_lost_retry(_window(tried), seen.payments, attributed=attributed, owned=owned)
 
 
-def _window(relay: Relay, tried: LostTry) -> SendingWindow:
-    return sendings_of(tried.lost, sending_ms(relay.account(tried.operation.account).timeout_s))
+def _window(tried: LostTry) -> SendingWindow:
+    return sendings_of(tried.lost, sending_ms(tried.request.gateway.timeout_s))
