@@ -90,6 +90,7 @@ def test_a_time_after_the_newest_entry_of_a_copy_is_told(run: Run) -> None:
     late, early = run(*BEGIN, "2026-02-01T00:00Z", **GATEWAY), run(*BEGIN, "2025-12-01T00:00Z", **GATEWAY)
 
     assert (late.code, early.code) == (0, 0)
+    assert "payrelay: the database is behind: its tables were made anew since" in late.err
     assert "tells of an earlier time" in late.err
     assert "tells of an earlier time" not in early.err
 
