@@ -1,8 +1,19 @@
+import asyncio
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.cli.commands import GATEWAY, Run
+from tests.cli.commands import GATEWAY, Run, run_inside
+from tests.databases import sqlite_url
+
+from payrelay.clock import Clock
+from payrelay.core.seal_keys import parse_keys
+from payrelay.store import open_database
+from payrelay.store.database.identity import IdentityStore
+from payrelay.store.engine.sealing import Seal
+
+BEGIN = ("recover", "--yes", "--lost-since")
 
 
 @pytest.mark.usefixtures("upgraded_database")
@@ -39,6 +50,49 @@ def test_a_database_that_lost_nothing_says_so(run: Run) -> None:
 
     assert "incarnation 1" in ran.out
     assert "No commits are known to be lost.\nHeld: nothing.\n" in ran.out
+
+
+@pytest.fixture
+def copied_database(upgraded_database: Path) -> Path:
+    """A database that is read in other tables than those in which its recovery began, as a restored dump is."""
+    assert run_inside(upgraded_database.parent, GATEWAY, *BEGIN, "2026-01-01T00:00Z").code == 0
+    seal = Seal(parse_keys(upgraded_database.with_name("payrelay.db.key").read_text().strip()))
+
+    async def move() -> None:
+        database = await open_database(sqlite_url(upgraded_database), clock=Clock(), owner=False)
+        await IdentityStore(database, seal).change(
+            lambda each: each.with_current(msgspec.structs.replace(each.current, place="elsewhere", began_at_ms=0))
+        )
+        await database.close()
+
+    asyncio.run(move())
+    return upgraded_database
+
+
+@pytest.mark.usefixtures("copied_database")
+def test_a_copy_whose_recovery_has_not_begun_says_so(run: Run, tmp_path: Path) -> None:
+    """Its status is that of its origin. An operator who is told that nothing is lost begins no recovery."""
+    file = tmp_path / "payments.csv"
+    file.write_text(REPORT.format(date="2026-01-01T00:00:00Z"))
+    status, told = run("recover", "status", **GATEWAY), run("recover", "status", "--json", **GATEWAY)
+    fed = run("recover", "import-report", str(file), "--by", "ann", "--yes", **GATEWAY)
+
+    assert "a copy was restored, or the database was moved" in status.out
+    assert "The recovery is under way" not in status.out
+    assert (json.loads(told.out)["ends_at"], fed.code) == (None, 1)
+    assert "a copy was restored" in json.loads(told.out)["behind"]
+    assert "no recovery is under way" in fed.err
+
+
+@pytest.mark.usefixtures("copied_database")
+def test_a_time_after_the_newest_entry_of_a_copy_is_told(run: Run) -> None:
+    """What was charged in between would count as not lost, and a repeat of it would charge again."""
+    late, early = run(*BEGIN, "2026-02-01T00:00Z", **GATEWAY), run(*BEGIN, "2025-12-01T00:00Z", **GATEWAY)
+
+    assert (late.code, early.code) == (0, 0)
+    assert "payrelay: the database is behind: its tables were made anew since" in late.err
+    assert "tells of an earlier time" in late.err
+    assert "tells of an earlier time" not in early.err
 
 
 REPORT = """order_id,payment_id,amount,currency,status,date

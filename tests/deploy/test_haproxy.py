@@ -246,6 +246,19 @@ def test_an_answer_goes_out_as_it_came(port: int, east: Answered) -> None:
         Client(port=port, key=None).send("GET", "/shop/api/x")
 
 
+def test_an_account_may_have_the_name_of_a_page(tmp_path: Path) -> None:
+    """Payrelay serves it. In another partition its requests would reach a database that knows none of its orders."""
+    with running() as east, running() as west:
+        partitions = {"east": [east.port], "west": [west.port]}
+        with proxied(tmp_path, partitions, PARTITION_OF | {"docs": "west"}) as port:
+            until(lambda: east.is_checked.is_set() and west.is_checked.is_set(), "HAProxy knows that both are ready")
+            for path in ("/docs/api/x", "/openapi.json"):
+                sent(port, "GET", path)
+
+    came = {name: [head.split()[1] for head, _ in each.taken] for name, each in {"east": east, "west": west}.items()}
+    assert came == {"east": ["/openapi.json"], "west": ["/docs/api/x"]}
+
+
 def test_a_request_goes_on_as_it_came(port: int, east: Answered) -> None:
     """An encoded slash, the query and each byte of the body are the client's: a key is bound to them."""
     taken = east(writes(OK))

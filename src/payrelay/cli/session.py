@@ -65,6 +65,8 @@ def read_settings(*, may_be_a_demos: bool = True) -> "Settings":
 def _in_words(event: MutableMapping[str, Any]) -> str:
     if event["event"] == "row_forged":
         return f"{event['row']} was changed by something other than Payrelay, and is left out"
+    if event["event"] == "database_behind":
+        return f"the database is behind: {event['reason']}"
     return str(event["event"])
 
 

@@ -61,3 +61,16 @@ async def test_the_old_database_is_taken_back_only_by_a_recovery(tmp_path: Path)
     await require_in_place(identities)
     assert (await identities.read()).current.number == 8
     await database.close()
+
+
+async def test_a_database_that_is_taken_back_gives_no_position_of_its_copy(tmp_path: Path) -> None:
+    """The copy served as incarnation 2. A reader of its events would take others for those that it knows."""
+    database = await open_database(sqlite_url(tmp_path / "a.db"), clock=Clock(), owner=True)
+    await begin_store(database, SEAL, Clock())
+    identities = IdentityStore(database, SEAL)
+    copy = copied_identity(await identities.read(), 99, "nimal")
+    await identities.change(lambda identity: msgspec.structs.replace(identity, copied_to="the new one"))
+    begun = await begin_recovery(identities, Clock(), lost_since_ms=0, operator="nimal", note="back")
+
+    assert begun.number > copy.current.number
+    await database.close()

@@ -13,16 +13,20 @@ from tests.flows.world import CHARGE, World, asked, outcome_of
 from payrelay.core.answers import REPLAYED
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.shown import Shown
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentsSeen
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, Refusal, UndecidedError
 from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.checkouts.finish_checkout import end_overdue, inquire
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.notifications.work_inbox import has_room
+from payrelay.flows.operators.decidable import Decision
+from payrelay.flows.operators.decide import decide
+from payrelay.flows.operators.held.decide_held import decide_held
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due, resolve_one
 from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE
@@ -121,6 +125,24 @@ async def test_the_worker_waits_with_whatever_concludes_something(world: World) 
         "keep_anchors",
         "end_checkouts",
     }
+
+
+@pytest.mark.parametrize("decided", [State.SUCCEEDED, State.FAILED])
+async def test_nobody_decides_about_what_may_have_gone_on(world: World, decided: State) -> None:
+    """The entry would also be the newest of a restored copy: what was charged before it would count as not lost."""
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    before = await world.operation()
+    fall_behind(world)
+    decision = Decision(
+        operation_id=before.id, seen=before.state, decided=decided, operator="ann", reason="it is on the statement"
+    )
+    with pytest.raises(UndecidedError, match="run `payrelay recover` before you decide"):
+        await decide(world.relay, decision)
+    with pytest.raises(UndecidedError, match="run `payrelay recover` before you decide"):
+        await decide_held(world.relay, before, HeldDecision.REFUSE, operator="ann", reason="no longer wanted")
+
+    assert await world.operation() == before
 
 
 async def test_the_operators_are_told_once(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 from tests.flows.losing import Losing
 from tests.flows.vault import MERCHANT
 from tests.relays import SEAL
@@ -11,8 +12,13 @@ from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
 from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.database.identity import IdentityStore
+from payrelay.store.engine.database import Statement, all_rows
+from payrelay.store.engine.queries import query
 from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.upgrades.begin import begin_store
+
+ALERTED = query("SELECT row_name FROM row_alerts")
+A_WAIT_AGO = query("UPDATE places SET free_at_ms = free_at_ms - $1")
 
 
 async def test_no_permit_is_given_for_a_window_after_a_recovery_has_begun(losing: Losing) -> None:
@@ -59,7 +65,8 @@ async def test_reads_go_on_a_minute_after_a_database_fell_behind_for_this_proces
     budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
     world.relay.database.lost_commits.fall_behind(1, "a mark of another database", is_lasting=False)
     await tell_behind(world.relay)
-    world.clock.passed_ms += BUDGETS_WAIT_MS
+    # PostgreSQL has the time itself: the rows are put back in place of a wait.
+    await world.database.write(all_rows(Statement(A_WAIT_AGO, (BUDGETS_WAIT_MS,))))
     await tell_behind(world.relay)
 
     assert len((await budget.take([OURS], 1)).grants) == 1
@@ -78,3 +85,22 @@ async def test_what_proves_to_be_for_good_is_told_all_the_same(losing: Losing) -
     await tell_behind(relay)
 
     assert (await identities.read()).current.behind == "the mark is newer"
+
+
+async def test_tables_that_are_made_anew_beneath_a_service_are_told_once(losing: Losing) -> None:
+    """The place of the tables says that they are a copy, and nothing of it is stored: nobody would hear of it."""
+    world = losing.world
+    await begin_store(world.database, SEAL, world.clock)
+    identities = IdentityStore(world.database, SEAL)
+    await identities.change(lambda each: each.with_current(msgspec.structs.replace(each.current, place="elsewhere")))
+    lost_commits = LostCommits(identities.read, world.clock, world.relay.log, change=identities.change)
+    relay = replace(world.relay, database=replace(world.relay.database, lost_commits=lost_commits))
+    budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
+    await tell_behind(relay)
+    told = await world.database.read(all_rows(Statement(ALERTED, ())))
+    assert (await budget.take([OURS], 1)).grants == ()
+    await world.database.write(all_rows(Statement(A_WAIT_AGO, (BUDGETS_WAIT_MS,))))
+    await tell_behind(relay)
+
+    assert [str(row[0]) for row in told] == ["incarnations/1"]
+    assert len((await budget.take([OURS], 1)).grants) == 1

@@ -50,17 +50,19 @@ async def tell_behind(relay: Relay) -> None:
 
     Before that, all budgets of calls are blocked for BUDGETS_WAIT_MS: clients go on reading at the gateway, and nobody
     knows which permits were used in the lost window. Does nothing where the database isn't behind, that is stored, or
-    this process has told it of one that isn't behind for good. May be repeated. Raises StoreError.
+    this process has told of what nobody stores. May be repeated. Raises StoreError.
     """
     lost_commits = relay.database.lost_commits
     current = (await lost_commits.identity()).current
-    if lost_commits.behind is None or current.behind or lost_commits.told_of == current.number:
+    is_stored = bool(current.behind) and not current.is_moved  # the tables themselves tell that they were made anew
+    if lost_commits.behind is None or is_stored or lost_commits.told_of == current.number:
         return
     now_ms, merchants = relay.clock.now_ms(), {gateway.merchant for gateway in relay.accounts.values()}
     await relay.database.identities.block_budgets(now_ms, BUDGETS_WAIT_MS, merchants)
     # The alert comes first: a process that ends in between leaves the rest to the next one.
     await relay.journal.trail.report(f"{BEHIND_ROW}{current.number}", now_ms)
     await lost_commits.store_behind()
+    lost_commits.told_of = current.number
 
 
 async def begin_alerts(relay: Relay) -> int:

@@ -28,9 +28,9 @@ async def begin_recovery(
     At once or not at all; before that, all budgets of calls are blocked for BUDGETS_WAIT_MS, also those of
     ``merchants``, of which the database may know nothing any more. Where a recovery is under
     way, its lost window belongs to the new one, and what principals acknowledged before counts no more: they may have
-    sent something since. Where another database took the place of this one, this one is served from again. The number
-    is above ``number_above`` too: a restored backup doesn't know how many incarnations came after it, and no two may
-    have one number. Raises StoreError.
+    sent something since. Where another database took the place of this one, this one is served from again. No two
+    incarnations may have one number: it is above that of the other database, and above ``number_above``, because a
+    restored backup doesn't know how many came after it. Raises StoreError.
     """
     now_ms = clock.now_ms()
     # Before any process may send anything again: nobody knows which permits were used in the lost window.
@@ -42,7 +42,7 @@ async def begin_recovery(
         if current.is_recovering and current.lost is not None:
             since_ms = min(since_ms, current.lost.since_ms)
         began = Incarnation(
-            number=max(current.number, number_above) + 1,
+            number=max(current.number + bool(identity.copied_to), number_above) + 1,
             reason=Beginning.RECOVERED,
             began_at_ms=now_ms,
             lost=LostWindow(since_ms=since_ms, until_ms=now_ms),

@@ -57,8 +57,19 @@ def decisions_on(state: State) -> list[State]:
     return [decided for decided, event in EVENT_OF_DECISION.items() if (state, event) in TRANSITIONS]
 
 
+async def require_whole(relay: Relay) -> None:
+    """Raises UndecidedError where the database is behind: later rows of the operation may be lost. Raises StoreError.
+
+    The entry of a decision would also be the newest of a restored copy, which tells since when commits may be lost.
+    """
+    await relay.database.lost_commits.identity()
+    if relay.database.lost_commits.behind is not None:
+        raise UndecidedError("the database may lack operations: run `payrelay recover` before you decide")
+
+
 async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
     """Raises UndecidedError where a decision can't be made. Raises StoreError."""
+    await require_whole(relay)
     state = operation.state
     if state is State.HELD is decision.seen and decision.decided is State.FAILED:
         raise UndecidedError(f"{operation.id} is held: decide with `payrelay recover decide refuse`")

@@ -20,9 +20,11 @@ def status_lines(status: "RecoveryStatus") -> Iterator[str]:
     """Tells where a recovery stands."""
     current = status.incarnation
     yield f"Database {status.database_id}, incarnation {current.number}, since {spoken(current.began_at_ms)} UTC."
-    if current.lost is None:
+    if current.behind:
+        yield f"The database is behind: {current.behind}. Nothing takes effect until `payrelay recover` was run."
+    elif current.lost is None:
         yield "No commits are known to be lost."
-    else:
+    if current.lost is not None:
         by = f" By {printable(current.operator)}." if current.operator else ""
         because = f" {printable(current.note)}" if current.note else ""
         lost = f"{spoken(current.lost.since_ms)} to {spoken(current.lost.until_ms)}"
@@ -53,6 +55,7 @@ def status_json(status: "RecoveryStatus") -> dict[str, object]:
         "incarnation": current.number,
         "began_at": rfc3339(current.began_at_ms),
         "is_recovering": current.is_recovering,
+        "behind": current.behind or None,
         "lost_since": None if current.lost is None else rfc3339(current.lost.since_ms),
         "lost_until": None if current.lost is None else rfc3339(current.lost.until_ms),
         "operator": current.operator,

@@ -29,6 +29,10 @@ NO_MARK: Final = (
     "no mark tells since when commits may be lost: give --lost-since, the time of the last commit that the database"
     " surely has"
 )
+LATER: Final = (
+    "The newest entry of this copy tells of an earlier time, {} UTC. Where anything was committed since then, a repeat"
+    " of it is carried out twice."
+)
 CONSEQUENCES: Final = (
     "A request that comes again from then on may have been carried out before, in a commit that is lost.",
     "Charges, whole refunds and retries are therefore looked for at the gateway first.",
@@ -73,15 +77,17 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
     if since_ms is not None and since_ms > now_ms:
         raise CommandError("--lost-since is in the future")
     async with session(settings) as relay:
-        number_above = 0
+        number_above, copied_ms = 0, None
         try:
             marks = await relay.database.marks.shown()
-            since_ms, number_above = marks.since_ms(since_ms), marks.incarnation
+            since_ms, number_above, copied_ms = marks.since_ms(since_ms), marks.incarnation, marks.copied_since_ms
         except OSError as error:
             if since_ms is None:
                 raise CommandError(f"the marks can't be read ({error.strerror}): give --lost-since") from None
         if since_ms is None:
             raise CommandError(NO_MARK)
+        if copied_ms is not None and since_ms > copied_ms:
+            say(LATER.format(spoken(copied_ms)))
         say(f"Commits from {spoken(since_ms)} to {spoken(now_ms)} UTC count as lost.")
         for line in CONSEQUENCES:
             say(f"· {line}")

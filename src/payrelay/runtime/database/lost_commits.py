@@ -87,7 +87,7 @@ class LostCommits:
         self._behind: tuple[int, str] | None = None
         self._is_lasting = True
         self.told_of: int | None = None
-        """The incarnation of which this process has told what isn't stored; see ``store_behind``."""
+        """The incarnation of which this process has told the operators."""
         self._seen: tuple[int, float] | None = None
 
     @property
@@ -133,9 +133,9 @@ class LostCommits:
         if self._behind is None or self._behind[0] != incarnation:
             self._log.error("database_behind", incarnation=incarnation, reason=reason)
         self._behind = (incarnation, reason)
-        self._is_lasting = is_lasting
-        if is_lasting:
+        if is_lasting and not self._is_lasting:
             self.told_of = None
+        self._is_lasting = is_lasting
 
     async def require_effects_allowed(self) -> Incarnation | None:
         """Gives the incarnation whose recovery is under way; None where there is none.
@@ -221,7 +221,6 @@ class LostCommits:
         """
         current, reason = (await self.identity()).current, self.behind
         if reason is None or not self._is_lasting or current.behind or self._change_identity is None:
-            self.told_of = current.number if reason is not None and not self._is_lasting else None
             return
         number = current.number
 

@@ -13,7 +13,7 @@ from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, Operation, State
 from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.apply_change import OverruledError, apply
-from payrelay.flows.operators.decidable import Decision
+from payrelay.flows.operators.decidable import Decision, require_whole
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.operators.held.send_held import send_held
 from payrelay.flows.relay import Relay
@@ -75,6 +75,7 @@ async def decide_held(
             case HeldDecision.SEND:
                 return await send_held(relay, held, operator=operator, reason=reason)
             case HeldDecision.REFUSE:
+                await require_whole(relay)
                 evidence = Evidence(operator=operator, reason=reason)
                 return (await apply(relay, held, Report(event=Event.DECIDED_REFUSE, evidence=evidence))).operation
     except (Outdated, OverruledError):

@@ -72,7 +72,7 @@ async def import_report(
     NoRecoveryError, and StoreError.
     """
     current = (await relay.database.identities.read()).current
-    if current.lost is None or not current.is_recovering:
+    if current.behind or not current.is_recovering or current.lost is None:
         raise NoRecoveryError("no recovery is under way: a report changes nothing")
     of_order: dict[str, list[ReportedPayment]] = defaultdict(list)
     for each in payments:

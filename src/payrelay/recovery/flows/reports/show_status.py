@@ -20,7 +20,8 @@ class RecoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
         held: how many operations of each kind are held.
         ahead_ms: how far in the future the end of the lost window is: by so much the clock was ahead when the recovery
             was begun; 0 where it wasn't.
-        ends_at_ms: when the recovery ends by itself, in ms since 1970, UTC; None where none is under way.
+        ends_at_ms: when the recovery ends by itself, in ms since 1970, UTC; None where none is under way, and where the
+            database is behind: another one must begin.
     """
 
     database_id: str
@@ -36,12 +37,13 @@ async def recovery_status(relay: Relay) -> RecoveryStatus:
     identity = await relay.database.identities.read()
     current = identity.current
     counts = Counter([operation.kind async for operation in held_operations(relay, HeldFilter())])
-    known = await relay.access.principals.known() if current.is_recovering else []
+    is_under_way = current.is_recovering and not current.behind
+    known = await relay.access.principals.known() if is_under_way else []
     return RecoveryStatus(
         database_id=identity.id,
         incarnation=current,
         waiting_for=[each for each in known if each not in current.acknowledged],
         held=dict(sorted(counts.items())),
-        ends_at_ms=repeats_end_at_ms(current, relay.settings.retention) if current.is_recovering else None,
+        ends_at_ms=repeats_end_at_ms(current, relay.settings.retention) if is_under_way else None,
         ahead_ms=0 if current.lost is None else max(0, current.lost.until_ms - relay.clock.now_ms()),
     )
