@@ -140,3 +140,24 @@ def test_a_dump_is_brought_back_as_the_page_says_and_not_served_before(
         scene.program.start(scene.program.port)
         again = scene.client.charge(charge_body(after), key=after)
         assert (again.status, again.code) == (503, "unavailable"), "it is looked for at the gateway first"
+
+
+@pytest.mark.postgresql
+@pytest.mark.integration
+def test_a_dump_that_is_brought_back_twice_gives_no_number_twice(
+    tmp_path: Path, gateway: GatewayDouble, postgresql_server: "PostgresqlServer"
+) -> None:
+    """A late repeat of an acknowledgement names its number: it would let what the second loss took be charged again."""
+    name = f"restore_{drawn_uuid().hex}"
+    postgresql_server.create(name)
+    url, numbers = postgresql_server.url(name), []
+    with (
+        serving(tmp_path, gateway, **{DATABASE: url}) as scene,
+        stopped_after(scene, tmp_path / "backup"),
+    ):
+        for kept in ("first", "second"):
+            again = [each.replace("payrelay_replaced", kept) for each in commands_of_page(url, tmp_path / "backup")]
+            assert typed(scene.program, again) == 0
+            numbers.append(json.loads(scene.program.run("recover", "status", "--json").stdout)["incarnation"])
+
+    assert numbers == [2, 3]

@@ -131,7 +131,7 @@ async def test_the_worker_waits_with_whatever_concludes_something(world: World) 
 async def test_nobody_decides_about_what_may_have_gone_on(world: World, decided: State) -> None:
     """The entry would also be the newest of a restored copy: what was charged before it would count as not lost."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     before = await world.operation()
     fall_behind(world)
     decision = Decision(

@@ -92,3 +92,28 @@ async def test_a_restored_dump_is_behind_until_a_recovery_begins_in_it(postgresq
     await identities.change(_recovering)
     assert (await identities.read()).current.behind == ""
     await database.close()
+
+
+@pytest.mark.postgresql
+async def test_tables_that_were_replaced_tell_which_numbers_were_given(postgresql_url: str) -> None:
+    """A dump that is brought back once more would number its recovery as the first one was, and positions again."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=False)
+    await begin_store(database, SEAL, Clock())
+    identities = IdentityStore(database, SEAL)
+    assert await identities.newest_elsewhere() == 0
+    for text in (
+        "CREATE SCHEMA another",
+        "CREATE TABLE another.meta (name text, value text)",
+        "CREATE SCHEMA empty",
+        "CREATE TABLE empty.meta (name text, value bytea)",
+        "CREATE SCHEMA strange",
+        "CREATE TABLE strange.meta AS SELECT 'database_identity' AS name, 'x'::bytea AS value",
+    ):
+        await database.write(all_rows(Statement(query(text), ())))
+    assert await identities.newest_elsewhere() == 0
+    await identities.change(_recovering)
+    for text in ("CREATE SCHEMA replaced", "CREATE TABLE replaced.meta AS TABLE meta"):
+        await database.write(all_rows(Statement(query(text), ())))
+
+    assert await identities.newest_elsewhere() == (await identities.read()).current.number
+    await database.close()

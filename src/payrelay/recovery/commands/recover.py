@@ -99,7 +99,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
             lost_since_ms=since_ms,
             operator=who,
             note=note,
-            number_above=number_above,
+            number_above=max(number_above, await relay.database.identities.newest_elsewhere()),
             merchants={account.merchant for account in relay.accounts.values()},
         )
     say(f"The recovery has begun: incarnation {begun.number}. `payrelay recover status` shows where it stands.")

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -58,6 +59,22 @@ class IdentityStore:
             if await self._database.write(all_rows(replaced)):
                 return identity
         raise Outdated("other processes went on changing the identity of the database")
+
+    async def newest_elsewhere(self) -> int:
+        """Gives the newest incarnation of this database in the tables that other schemas have of it; 0 where none has.
+
+        A dump that is brought back once more takes the place of what the first recovery numbered. Raises as ``read``.
+        """
+        mine, rows = (
+            await self.read(),
+            await self._database.read(all_rows(Statement(statements.ELSEWHERE, (DATABASE_IDENTITY,)))),
+        )
+        newest = 0
+        for row in rows:
+            with suppress(StoreUnusable):  # another installation's, under another key
+                other = self._opened(None if row[0] is None else blob_of(row[0]))
+                newest = max(newest, other.current.number if other.id == mine.id else 0)
+        return newest
 
     async def block_budgets(self, now_ms: int, for_ms: int, merchants: Iterable[str] = ()) -> None:
         """Keeps the permits of all budgets from all processes for a while. Raises StoreUnavailable.

@@ -27,6 +27,19 @@ GET_META_IN_PLACE: Final = query(
 )
 """Reads one fact about the store, with the place of the tables."""
 
+ELSEWHERE: Final = query(
+    """
+    SELECT decode((xpath('/table/row/value/text()', query_to_xml(
+        format('SELECT value FROM %I.meta WHERE name = %L', n.nspname, $1::text), true, false, '')))[1]::text, 'base64')
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname = 'meta' AND c.relkind = 'r' AND n.nspname <> current_schema()
+      AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+      AND (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND NOT a.attisdropped
+           AND (a.attname, a.atttypid) IN (('name', 'text'::regtype), ('value', 'bytea'::regtype))) = 2""",
+    sqlite=("SELECT NULL WHERE $1 IS NULL",),
+)
+"""Reads one fact from every other schema that has such a table and may be read; an embedded database has no other."""
+
 LOCK_META: Final = query("SELECT value FROM meta WHERE name = $1 FOR UPDATE")
 """Reads one fact about the store, and locks it until the transaction ends."""
 
