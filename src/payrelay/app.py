@@ -31,7 +31,7 @@ from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.database.in_place import require_in_place
-from payrelay.flows.operators.acts.of_relay import OF_RELAY
+from payrelay.flows.operators.acts.of_relay import ACTS_OF_RELAY
 from payrelay.flows.orders.pages_in_the_way import require_none, require_over
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay, RelaySettings
@@ -222,8 +222,11 @@ async def running(
 def _site_of(
     stack: AsyncExitStack, settings: Settings, shared: "SharedResources", relay: Relay, log: FilteringBoundLogger
 ) -> ConsolePages | None:
-    """Makes the pages under ``/console``; None where no part has any, or the settings have them off."""
-    sites = (part.site(stack, settings, shared, relay, log) for part in parts() if part.site is not None)
+    """Makes the pages under ``/console``; None where the settings have them off. Raises SettingsError without any."""
+    makers = [part.site for part in parts() if part.site is not None]
+    if settings.console.enabled and not makers:
+        raise SettingsError("PAYRELAY_CONSOLE__ENABLED is set, and this installation has no payrelay.console")
+    sites = (make(stack, settings, shared, relay, log) for make in makers)
     return next((site for site in sites if site is not None), None)
 
 
@@ -238,14 +241,14 @@ def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], objec
     A database that lost commits is recovered from by a part; without it nothing is sent from one.
     """
     opened = [part.opened(store, settings) for part in parts() if part.opened is not None]
-    actables = OF_RELAY
+    acts = ACTS_OF_RELAY
     for part in parts():
-        if part.actables is not None:
-            actables = actables.with_those_of(part.actables())
+        if part.acts is not None:
+            acts = acts.with_those_of(part.acts())
     recoveries = [part.recovery() for part in parts() if part.recovery is not None]
     pages = OrderPages(require_over=require_over, require_none=require_none)
     recovery = next(iter(recoveries), WITHOUT_RECOVERY)
-    return {type(each): each for each in (*opened, actables, recovery, pages, Inquiries(begin=inquire_now))}
+    return {type(each): each for each in (*opened, acts, recovery, pages, Inquiries(begin=inquire_now))}
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:

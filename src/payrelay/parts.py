@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from payrelay.api.console_door import ConsolePages
     from payrelay.api.metrics.gauges import StoreGauges
-    from payrelay.flows.operators.acts.actables import Actables
+    from payrelay.flows.operators.acts.act_registry import ActRegistry
     from payrelay.flows.relay import Relay
     from payrelay.flows.requests.recovery_gate import Recovery
     from payrelay.settings import Settings
@@ -44,7 +44,7 @@ class Part:
             ``db``.
         opened: makes what the part works with in a process, on the database and by the settings; flows find it by its
             type (``Relay.find``).
-        actables: what operators act on.
+        acts: what operators act on.
         gauges: gauges on ``/metrics``.
         recovery: what the relay asks of a recovery from lost commits; one part brings it.
         jobs: what the worker does beside the relay's own.
@@ -55,7 +55,7 @@ class Part:
 
     commands: Mapping[str, str]
     opened: Callable[[OpenedStore, Settings], object] | None = None
-    actables: Callable[[], Actables] | None = None
+    acts: Callable[[], ActRegistry] | None = None
     gauges: Callable[[Relay], StoreGauges[Any]] | None = None
     recovery: Callable[[], Recovery] | None = None
     jobs: Callable[[], tuple[Job, ...]] | None = None

@@ -32,8 +32,8 @@ from tests.store.test_row_digests import schema
 from payrelay.console.routes import ROUTES
 from payrelay.core.operators.roles import MAY, Act, Role
 from payrelay.core.outcomes import Reading
-from payrelay.flows.operators.acts.of_relay import OF_RELAY
-from payrelay.reconciliation.acts.of_books import OF_BOOKS
+from payrelay.flows.operators.acts.of_relay import ACTS_OF_RELAY
+from payrelay.reconciliation.acts.of_books import ACTS_OF_BOOKS
 
 NOBODY: Final[frozenset[Role]] = frozenset()
 ADMIN: Final = frozenset({Role.ADMIN})
@@ -179,7 +179,7 @@ NEEDED: Final = {
     "{refund}": Act.REFUND,
     "{replay}": Act.REPLAY_NOTIFICATION,
     "{closing}": Act.CLOSE_DIFFERENCE,
-    **{f"/console/act/{noun}/": needed for noun, needed in OF_BOOKS.seen_by.items()},
+    **{f"/console/act/{noun}/": needed for noun, needed in ACTS_OF_BOOKS.seen_by.items()},
 }
 """What a role must be allowed for an address, beside what its page needs; by how the address begins."""
 NOT_SENT: Final = {"/console/sign-out", "/console/code", "/console/code/passkey", "/console/passkeys"}
@@ -232,8 +232,8 @@ def test_every_page_and_everything_that_is_stored_is_in_the_tables() -> None:
     assert {f"{table}.{column}" for table, column in texts if column not in decided} - decided == set()
     assert PAGES.keys() == {route.path for route in ROUTES if route.method == "GET"}
     assert {address.split("/")[3] for address in PAGES["/console/act/{noun}/{id}"]} == {
-        *OF_RELAY.readers,
-        *OF_BOOKS.readers,
+        *ACTS_OF_RELAY.readers,
+        *ACTS_OF_BOOKS.readers,
     }
 
 

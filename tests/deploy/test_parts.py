@@ -64,6 +64,24 @@ def test_the_service_stands_without_a_part(names: tuple[str, ...], tmp_path: Pat
 
 
 @pytest.mark.integration
+def test_a_console_that_is_asked_for_and_not_there_is_named(tmp_path: Path) -> None:
+    """A page that isn't there would look like one that is broken."""
+    environment = without(tmp_path, "console")
+    ended = subprocess.run(
+        [sys.executable, "-m", "payrelay", "serve", "--port", "0"],
+        cwd=tmp_path,
+        env={**environment, **GATEWAY, "PAYRELAY_CONSOLE__ENABLED": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert ended.returncode != 0
+    assert "PAYRELAY_CONSOLE__ENABLED is set, and this installation has no payrelay.console" in ended.stderr
+
+
+@pytest.mark.integration
 def test_a_database_that_lost_commits_is_served_by_nobody_who_cannot_recover_from_it(tmp_path: Path) -> None:
     """A charge that is among them would be made a second time. The service says by name what is missing."""
     environment = {**without(tmp_path, "recovery"), **GATEWAY, "PAYRELAY_DATABASE_URL": f"sqlite:///{tmp_path}/shop.db"}

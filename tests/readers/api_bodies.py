@@ -16,7 +16,7 @@ from payrelay.api.requests.route import EmptyBody, ParsedRequest
 from payrelay.api.routes.checkouts import CheckoutBody
 from payrelay.api.routes.table import ROUTES
 from payrelay.clock import Clock
-from payrelay.core.access.credential import stand_in
+from payrelay.core.access.credential import credential_for
 from payrelay.core.answers import Answer, of_refusal, without_signatures
 from payrelay.core.checkouts.return_links import LINK_LENGTH_MAX, is_allowed, parse_rule
 from payrelay.core.events.delivery import URL_LENGTH_MAX
@@ -35,7 +35,7 @@ _NESTED_BYTES: Final = 1_600
 _PIECE: Final = b"0123456789abcdef"
 _KINDS: Final = tuple(dict.fromkeys(route.body for route in ROUTES if route.body not in {None, EmptyBody}))
 _REQUEST: Final = Request(
-    gateway=StillGateway(Clock()), credential=stand_in("shop", created_at_ms=0), request_id="req_1"
+    gateway=StillGateway(Clock()), credential=credential_for("shop", created_at_ms=0), request_id="req_1"
 )
 _MERCHANT: Final = Merchant(base_url="https://gateway.example", merchant_id="1", merchant_secret=Secret("secret"))
 _RULES: Final = (parse_rule("myshop://"), parse_rule("https://shop.example/*"))

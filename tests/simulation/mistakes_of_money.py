@@ -18,7 +18,7 @@ from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.flows.relay import Relay
 from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority
 from payrelay.store.access.owners import Owners
-from payrelay.store.digests.rows import RowSieve
+from payrelay.store.digests.rows import RowVerifier
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.gateways.readings import ReadingStore
@@ -41,9 +41,9 @@ class Miscounting(Orders):
         return facts
 
     def _facts(
-        self, merchant: str, order_id: str | None, payment_id: str | None, sieve: RowSieve, *, stored: int = 0
+        self, merchant: str, order_id: str | None, payment_id: str | None, verifier: RowVerifier, *, stored: int = 0
     ) -> Unit[OrderFacts]:
-        return self.bend((yield from super()._facts(merchant, order_id, payment_id, sieve, stored=stored)))
+        return self.bend((yield from super()._facts(merchant, order_id, payment_id, verifier, stored=stored)))
 
 
 class Optimistic(Miscounting):

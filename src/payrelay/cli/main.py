@@ -32,7 +32,7 @@ from payrelay.cli.terminal.messages import (
 from payrelay.errors import Refusal, SettingsError, StoreError
 from payrelay.parts import parts
 
-_OF_RELAY: Final[Mapping[str, str]] = {
+_COMMANDS_OF_RELAY: Final[Mapping[str, str]] = {
     "serve": "payrelay.cli.program",
     "simulate": "payrelay.cli.program",
     "check": "payrelay.cli.check",
@@ -60,7 +60,7 @@ _OF_RELAY: Final[Mapping[str, str]] = {
     "version": "payrelay.cli.program",
 }
 FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {**_OF_RELAY, **{name: module for part in parts() for name, module in part.commands.items()}}
+    {**_COMMANDS_OF_RELAY, **{name: module for part in parts() for name, module in part.commands.items()}}
 )
 """Commands and groups of commands, in the order of the list, with the module whose ``app`` declares each.
 

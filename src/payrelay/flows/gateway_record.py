@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.credential import Scope, stand_in
+from payrelay.core.access.credential import Scope, credential_for
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Code
@@ -41,7 +41,7 @@ async def read_record(relay: Relay, account: str, order_id: str, *, request_id: 
     """
     gateway, at_ms = relay.account(account), relay.clock.now_ms()
     scopes = frozenset({Scope.PAYMENTS_READ, Scope.ANY_PRINCIPAL})
-    credential = stand_in(PRINCIPAL, created_at_ms=at_ms, credential_id=PRINCIPAL, scopes=scopes)
+    credential = credential_for(PRINCIPAL, created_at_ms=at_ms, credential_id=PRINCIPAL, scopes=scopes)
     request = Request(gateway=gateway, credential=credential, request_id=request_id, is_insisting=True)
     cached = await relay.read(request, PaymentsOfOrder(order_id=order_id))
     if cached.reading.code is Code.NOT_FOUND:

@@ -59,15 +59,15 @@ class UnderWay:
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
         being_worked_on: the orders (merchant and id) whose notifications this process is working on now, each with
             those that came meanwhile, by their ids.
-        stand_ins: the reads of foreign things that are under way, by merchant: what the gateway is asked in place of
-            each, and how many wait for it.
+        foreign_reads: the reads of foreign things that are under way, by merchant: what the gateway is asked in place
+            of each, and how many wait for it.
     """
 
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)
     being_worked_on: dict[tuple[str, str], dict[str, Notification]] = field(default_factory=dict)
-    stand_ins: "dict[tuple[str, OneThing], tuple[OneThing, int]]" = field(default_factory=dict)
+    foreign_reads: "dict[tuple[str, OneThing], tuple[OneThing, int]]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

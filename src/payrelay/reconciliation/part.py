@@ -6,7 +6,7 @@ from payrelay.parts import Part
 
 if TYPE_CHECKING:
     from payrelay.api.metrics.gauges import StoreGauges
-    from payrelay.flows.operators.acts.actables import Actables
+    from payrelay.flows.operators.acts.act_registry import ActRegistry
     from payrelay.flows.relay import Relay
     from payrelay.reconciliation.rules.verdicts import OpenDifferences
     from payrelay.reconciliation.store.stores import ReconciliationStores
@@ -20,10 +20,10 @@ def _opened(store: "OpenedStore", settings: "Settings") -> "ReconciliationStores
     return reconciliation_stores(store.database, store.rows, store.chain.secret, settings.reconciliation.timezone)
 
 
-def _actables() -> "Actables":
-    from payrelay.reconciliation.acts.of_books import OF_BOOKS
+def _acts() -> "ActRegistry":
+    from payrelay.reconciliation.acts.of_books import ACTS_OF_BOOKS
 
-    return OF_BOOKS
+    return ACTS_OF_BOOKS
 
 
 def _gauges(relay: "Relay") -> "StoreGauges[OpenDifferences]":
@@ -36,7 +36,7 @@ def _gauges(relay: "Relay") -> "StoreGauges[OpenDifferences]":
 PART: Final = Part(
     commands={"reconcile": "payrelay.reconciliation.commands.reconcile"},
     opened=_opened,
-    actables=_actables,
+    acts=_acts,
     gauges=_gauges,
     pages="payrelay.reconciliation.pages",
 )

@@ -8,7 +8,7 @@ import msgspec
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowVerifier
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.events.outbox import put as put_event
@@ -87,19 +87,19 @@ class Subscriptions:
         in the same unit of work. May be repeated: a known fact changes nothing, and its event is written once.
         Raises StoreError.
         """
-        sieve = self._rows.sieve()
+        verifier = self._rows.verifier()
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                await self._database.write(self._note(owner, facts, now_ms, sieve, is_news=is_news))
+                await self._database.write(self._note(owner, facts, now_ms, verifier, is_news=is_news))
                 break
             except Outdated:  # another process was quicker with this subscription; merge with its result
                 if attempt == _ATTEMPTS_MAX:
                     raise
-        await self._rows.report_all(sieve.wrong)
+        await self._rows.report_all(verifier.wrong)
 
     async def summary(self, merchant: str, subscription_id: str) -> SubscriptionSummary | None:
         """Reads the summary of a subscription; None where nothing is known of it."""
-        found = await self._rows.sifted(lambda sieve: _summary(merchant, subscription_id, sieve))
+        found = await self._rows.verified(lambda verifier: _summary(merchant, subscription_id, verifier))
         return found[0] if found else None
 
     async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
@@ -120,26 +120,26 @@ class Subscriptions:
         if principals is not None:
             lists = [_List(statements.LIST_OF_PRINCIPAL, begin, (principal,)) for principal in sorted(principals)]
             lists.append(_List(statements.LIST_OF_NOBODY, begin))
-        return await self._rows.sifted(lambda sieve: _first_of(lists, limit, sieve), is_page=True)
+        return await self._rows.verified(lambda verifier: _first_of(lists, limit, verifier), is_page=True)
 
     async def list_for_operator(self, filters: SubscriptionFilter, *, after: tuple[str, str], limit: int) -> _Summaries:
         """Reads one page of all merchants' known subscriptions, by their ids and merchants above ``after``."""
         equal = columns_of(filters)
         listed = _List(statements.LIST_FOR_OPERATOR[tuple(equal)], after, tuple(equal.values()), is_of_merchant=False)
-        return await self._rows.sifted(lambda sieve: _page(listed, min(limit, PAGE_MAX), sieve), is_page=True)
+        return await self._rows.verified(lambda verifier: _page(listed, min(limit, PAGE_MAX), verifier), is_page=True)
 
     async def of_id(self, subscription_id: str) -> _Summaries:
         """Reads what is known of a subscription, whatever its merchant."""
-        return await self._rows.sifted(lambda sieve: _of_id(subscription_id, sieve))
+        return await self._rows.verified(lambda verifier: _of_id(subscription_id, verifier))
 
     def _note(
-        self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, sieve: RowSieve, *, is_news: bool
+        self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, verifier: RowVerifier, *, is_news: bool
     ) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.
         noted = sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or ""))
         begun = []
         for fact in noted:
-            first = yield from self._note_one(owner, fact, now_ms, sieve, is_news=is_news)
+            first = yield from self._note_one(owner, fact, now_ms, verifier, is_news=is_news)
             if first is not None:
                 begun.append(first)
         # Behind the rows of all subscriptions, and for the same reason in one order.
@@ -148,7 +148,7 @@ class Subscriptions:
             yield from tell_if_paid_again(first, at_ms=now_ms, key=self._key, of_plan=len(paid))
 
     def _note_one(
-        self, owner: SubscriptionOwner, fact: Fact, now_ms: int, sieve: RowSieve, *, is_news: bool
+        self, owner: SubscriptionOwner, fact: Fact, now_ms: int, verifier: RowVerifier, *, is_news: bool
     ) -> Unit[OrderPayment | None]:
         """Notes one fact; gives the payment that it is about where that is the first known one of a plan."""
         key = (owner.merchant, fact.subscription_id)
@@ -156,10 +156,10 @@ class Subscriptions:
         before = SUBSCRIPTIONS.value(rows[0][:-1]) if rows else _unknown(owner, fact)
         # Reports go on being merged with a forged row, which gets no digest: so nobody comes to own the subscription,
         # and nobody is told of it.
-        is_right = not rows or bool(sieve.right(SUBSCRIPTIONS, rows))
+        is_right = not rows or bool(verifier.right(SUBSCRIPTIONS, rows))
         after = merged(before, fact, principal=owner.principal)
         is_first_owned = before.principal is None and after.principal is not None
-        earlier = (yield from _known_installments(before, sieve)) if rows and is_first_owned else []
+        earlier = (yield from _known_installments(before, verifier)) if rows and is_first_owned else []
         is_new_payment = False
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
@@ -178,7 +178,7 @@ class Subscriptions:
         digest = self._key.of(SUBSCRIPTIONS, row) if is_right else ""
         if not (yield Statement(change, (*row, digest))):
             raise Outdated(f"the subscription {fact.subscription_id!r} was changed since it was read")
-        installments = (yield from _paid_installments(after, sieve)) if is_right else ()
+        installments = (yield from _paid_installments(after, verifier)) if is_right else ()
         first = _payment_of(after, fact) if is_new_payment and fact.is_paid and len(installments) == 1 else None
         if after.principal is None or not is_right:
             return first
@@ -240,45 +240,45 @@ def _paid(subscription: Subscription, installments: Sequence[Row]) -> int:
     return max(subscription.notified_paid or 0, len(installments))
 
 
-def _paid_installments(subscription: Subscription, sieve: RowSieve) -> Unit[Sequence[Row]]:
+def _paid_installments(subscription: Subscription, verifier: RowVerifier) -> Unit[Sequence[Row]]:
     """Reads the paid installments, the last one first."""
     key = (subscription.merchant, subscription.subscription_id)
     rows = yield Statement(statements.PAID_INSTALLMENTS, key)
-    return sieve.right(INSTALLMENTS, rows)
+    return verifier.right(INSTALLMENTS, rows)
 
 
-def _known_installments(subscription: Subscription, sieve: RowSieve) -> Unit[list[Fact]]:
+def _known_installments(subscription: Subscription, verifier: RowVerifier) -> Unit[list[Fact]]:
     """Reads the known installments as facts; the oldest first, at most FACTS_MAX."""
     key = (subscription.merchant, subscription.subscription_id, FACTS_MAX)
     rows = yield Statement(statements.LIST_INSTALLMENTS, key)
     names = ("payment", "is_paid", "payment_minor", "at_ms")
     known = {"subscription_id": subscription.subscription_id, "is_seen": True}
-    installments = [dict(zip(names, row[_PAYMENT:], strict=True)) for row in sieve.right(INSTALLMENTS, rows)]
+    installments = [dict(zip(names, row[_PAYMENT:], strict=True)) for row in verifier.right(INSTALLMENTS, rows)]
     return [msgspec.convert({**known, **members}, Fact, strict=False) for members in installments]
 
 
-def _summary(merchant: str, subscription_id: str, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+def _summary(merchant: str, subscription_id: str, verifier: RowVerifier) -> Unit[list[SubscriptionSummary]]:
     rows = yield Statement(statements.GET_SUBSCRIPTION, (merchant, subscription_id))
-    return (yield from _summaries(_subscriptions(rows, sieve), sieve))
+    return (yield from _summaries(_subscriptions(rows, verifier), verifier))
 
 
-def _of_id(subscription_id: str, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+def _of_id(subscription_id: str, verifier: RowVerifier) -> Unit[list[SubscriptionSummary]]:
     rows = yield Statement(statements.OF_ID, (subscription_id,))
-    return (yield from _summaries(_subscriptions(rows, sieve), sieve))
+    return (yield from _summaries(_subscriptions(rows, verifier), verifier))
 
 
-def _page(listed: "_List", limit: int, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
-    found = yield from _first_rows(listed, limit, sieve)
-    return (yield from _summaries(found, sieve))
+def _page(listed: "_List", limit: int, verifier: RowVerifier) -> Unit[list[SubscriptionSummary]]:
+    found = yield from _first_rows(listed, limit, verifier)
+    return (yield from _summaries(found, verifier))
 
 
-def _first_of(lists: Sequence["_List"], limit: int, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+def _first_of(lists: Sequence["_List"], limit: int, verifier: RowVerifier) -> Unit[list[SubscriptionSummary]]:
     """Reads several lists of one merchant's subscriptions, and gives the first of all by their ids."""
     found: list[Subscription] = []
     for listed in lists:
-        found += yield from _first_rows(listed, limit, sieve)
+        found += yield from _first_rows(listed, limit, verifier)
     found.sort(key=lambda each: each.subscription_id)
-    return (yield from _summaries(found[:limit], sieve))
+    return (yield from _summaries(found[:limit], verifier))
 
 
 class _List(NamedTuple):
@@ -293,13 +293,13 @@ class _List(NamedTuple):
     is_of_merchant: bool = True
 
 
-def _first_rows(listed: _List, limit: int, sieve: RowSieve) -> Unit[list[Subscription]]:
+def _first_rows(listed: _List, limit: int, verifier: RowVerifier) -> Unit[list[Subscription]]:
     """Reads ``limit`` subscriptions whose rows are right, or as many as there are."""
     found: list[Subscription] = []
     after = listed.after
     while (left := limit - len(found)) > 0:
         rows = yield Statement(listed.query, (*after, left, *listed.equal))
-        found += _subscriptions(rows, sieve)
+        found += _subscriptions(rows, verifier)
         if len(rows) < left:
             break
         merchant, subscription_id = str(rows[-1][0]), str(rows[-1][1])  # wrong rows must not end the list
@@ -307,21 +307,21 @@ def _first_rows(listed: _List, limit: int, sieve: RowSieve) -> Unit[list[Subscri
     return found
 
 
-def _subscriptions(rows: Sequence[Row], sieve: RowSieve) -> list[Subscription]:
-    return sieve.values(SUBSCRIPTIONS, rows)
+def _subscriptions(rows: Sequence[Row], verifier: RowVerifier) -> list[Subscription]:
+    return verifier.values(SUBSCRIPTIONS, rows)
 
 
-def _summaries(subscriptions: Sequence[Subscription], sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+def _summaries(subscriptions: Sequence[Subscription], verifier: RowVerifier) -> Unit[list[SubscriptionSummary]]:
     found = []
     for subscription in subscriptions:
-        paid = yield from _paid_installments(subscription, sieve)
+        paid = yield from _paid_installments(subscription, verifier)
         key = (subscription.merchant, subscription.subscription_id, FAILED_READ)
         rows = yield Statement(statements.FAILED_INSTALLMENTS, key)
         summary = SubscriptionSummary(
             subscription=subscription,
             paid=_paid(subscription, paid),
             last_paid=_first(paid),
-            last_failure=_first(sieve.right(INSTALLMENTS, rows)),
+            last_failure=_first(verifier.right(INSTALLMENTS, rows)),
         )
         found.append(summary)
     return found

@@ -163,7 +163,7 @@ async def test_foreign_reads_at_the_same_time_are_one_call(world: World) -> None
         assert {(each.http_status, each.body.partition(b"request_id")[0]) for each in answers} == {
             (404, answers[0].body.partition(b"request_id")[0])
         }
-    assert world.relay.under_way.stand_ins == {}
+    assert world.relay.under_way.foreign_reads == {}
 
 
 @pytest.mark.parametrize("state", sorted(OPEN_STATES))

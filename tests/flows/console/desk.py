@@ -25,7 +25,7 @@ from payrelay.console.flows.sign_in import (
 from payrelay.console.runtime.budget_samples import BudgetSamples
 from payrelay.console.runtime.passwords import Passwords
 from payrelay.console.store.searches import Searches
-from payrelay.console.store.told import ToldEvents
+from payrelay.console.store.sent_events import SentEvents
 from payrelay.console.store.trends import Trends
 from payrelay.console.store.tries import Challenges, SignInTries
 from payrelay.core.calls import Read
@@ -98,7 +98,7 @@ class Desk:
         self.cases = CaseParts(
             relay=self.relay,
             searches=Searches(database, rows),
-            told=ToldEvents(rows),
+            sent=SentEvents(rows),
             trends=Trends(database),
             budgets=BudgetSamples(lambda: {"gateway": self.gateway.rate_limiter.snapshot()}, self.clock),
         )

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.flows.inbox_world import MERCHANT, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
 
-from payrelay.console.flows.cases.told_moments import of_chargeback
+from payrelay.console.flows.cases.event_moments import of_chargeback
 from payrelay.core.money import decimal_text, money_text
 from payrelay.core.notifications.notification import WAITS_FOR_MS, NotificationReason, NotificationState
 from payrelay.core.orders.figures import DoubtKind, PaymentBalance

@@ -9,7 +9,7 @@ from tests.digests import digests_of
 from tests.store.conftest import Tamper
 from tests.store.events.test_feed import SHOP, event, numbers, put
 
-from payrelay.console.store.told import ToldEvents
+from payrelay.console.store.sent_events import SentEvents
 from payrelay.core.events.delivery import pattern_of
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database
@@ -80,7 +80,7 @@ async def test_an_event_that_was_changed_is_told_to_nobody(database: Database, t
     assert [[one.position for one in page.events] for page in (about, of_type, between)] == [[1, 3]] * 3
     assert [one.position for one in await feed.at([1, 2, 3, 9])] == [1, 3]
     assert await feed.of_ids(SHOP, (event(2).id, "evt_other")) == []
-    told = await ToldEvents(rows).about("m", ["customer:cus_0", "customer:cus_1"])
+    told = await SentEvents(rows).about("m", ["customer:cus_0", "customer:cus_1"])
     assert [one.position for one in told.events] == [1, 3]
     place = 9 if change == "position = 9" else 2
     assert await alerted(database) == await wrong(database) == [f"events/{place}"]

@@ -180,7 +180,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         return Requester(self.principal) if self.bound is None else Requester.of_app(self.principal, self.bound.subject)
 
 
-def stand_in(
+def credential_for(
     principal: str, *, created_at_ms: int, credential_id: str = "", scopes: frozenset[Scope] = frozenset()
 ) -> Credential:
     """Makes the credential of a request that the service itself makes for a principal.

@@ -167,14 +167,14 @@ async def answer_as_unknown(
 def _asked_instead(relay: Relay, merchant: str, call: OneThing) -> Iterator[OneThing]:
     """Gives a call about a thing that nobody has: the same one to all that read a foreign thing at the same time."""
     key = merchant, call
-    asked, readers = relay.under_way.stand_ins.get(key) or (_of_nothing(relay, call), 0)
-    relay.under_way.stand_ins[key] = asked, readers + 1
+    asked, readers = relay.under_way.foreign_reads.get(key) or (_of_nothing(relay, call), 0)
+    relay.under_way.foreign_reads[key] = asked, readers + 1
     try:
         yield asked
     finally:
-        asked, readers = relay.under_way.stand_ins.pop(key)
+        asked, readers = relay.under_way.foreign_reads.pop(key)
         if readers > 1:
-            relay.under_way.stand_ins[key] = asked, readers - 1
+            relay.under_way.foreign_reads[key] = asked, readers - 1
 
 
 def _of_nothing(relay: Relay, call: OneThing) -> OneThing:

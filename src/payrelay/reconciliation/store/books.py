@@ -161,7 +161,7 @@ class Books:
                 refunds[each.merchant].append(each.id)
         failed: dict[str, int] = {}
         for merchant, ids in refunds.items():
-            failed |= await self._rows.sifted(partial(failed_among, merchant, ids), is_page=True)
+            failed |= await self._rows.verified(partial(failed_among, merchant, ids), is_page=True)
         return [_of_operation(each, failed.get(each.id)) for each in found]
 
     async def _of_checkouts(self, rows: Sequence[Row]) -> list[BooksEntry]:

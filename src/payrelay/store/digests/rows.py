@@ -70,7 +70,7 @@ class RowKey:
         return _has_ended(table, values) or self._key.fits(str(row[-1]), *_packed(table, values))
 
 
-class RowSieve:
+class RowVerifier:
     """Picks the rows with right digests within a unit of work, where nobody can be told yet.
 
     Attributes:
@@ -155,18 +155,18 @@ class RowDigests:
         if len(self._reported) < REPORTED_MAX:
             self._reported.add(name)
 
-    def sieve(self) -> RowSieve:
+    def verifier(self) -> RowVerifier:
         """Gives what picks the right rows within a unit of work."""
-        return RowSieve(self.key)
+        return RowVerifier(self.key)
 
-    async def sifted(self, unit: Callable[[RowSieve], Unit[T]], *, is_page: bool = False) -> T:
+    async def verified(self, unit: Callable[[RowVerifier], Unit[T]], *, is_page: bool = False) -> T:
         """Carries out a reading unit that picks the right rows, as a list with ``is_page``, and reports the others.
 
         Raises StoreUnavailable.
         """
-        sieve = self.sieve()
-        found = await (self._database.read_page if is_page else self._database.read)(unit(sieve))
-        await self.report_all(sieve.wrong)
+        verifier = self.verifier()
+        found = await (self._database.read_page if is_page else self._database.read)(unit(verifier))
+        await self.report_all(verifier.wrong)
         return found
 
     async def report_all(self, names: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ import msgspec
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.events.positions import before_first
-from payrelay.store.digests.rows import RowDigests, RowKey, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowKey, RowVerifier
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.queries import distinct, query, query_among, query_for_each
 from payrelay.store.engine.tables import Table, columns_for
@@ -119,7 +119,9 @@ class Feed:
 
     async def read_types(self, reader: Reader, pattern: Pattern, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events of certain types. A page may be short without being the last one."""
-        return await self._rows.sifted(lambda sieve: _types(reader, pattern, after, min(limit, PAGE_MAX), sieve))
+        return await self._rows.verified(
+            lambda verifier: _types(reader, pattern, after, min(limit, PAGE_MAX), verifier)
+        )
 
     async def of_ids(self, reader: Reader, ids: tuple[str, ...]) -> _Events:
         """Reads a reader's events by their ids, in the order of the feed; unknown ids are left out."""
@@ -131,7 +133,7 @@ class Feed:
 
         The page's end is the position from which to go on; it is ``after`` where no event is behind it.
         """
-        return await self._rows.sifted(lambda sieve: _between(reader, (from_ms, until_ms), after, limit, sieve))
+        return await self._rows.verified(lambda verifier: _between(reader, (from_ms, until_ms), after, limit, verifier))
 
     async def at(self, positions: list[int]) -> _Events:
         """Reads the events at some positions, in their order; forgotten events are left out."""
@@ -192,7 +194,7 @@ def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: 
     return len(published)
 
 
-def _types(reader: Reader, pattern: Pattern, after: int, limit: int, sieve: RowSieve) -> Unit[FeedPage]:
+def _types(reader: Reader, pattern: Pattern, after: int, limit: int, verifier: RowVerifier) -> Unit[FeedPage]:
     owner = (reader.merchant, reader.principal, after)
     [[until]] = yield Statement(SCAN, (*owner, SCANNED_MAX))
     if until is None:
@@ -201,20 +203,20 @@ def _types(reader: Reader, pattern: Pattern, after: int, limit: int, sieve: RowS
     while (left := limit - len(found)) > 0:
         parameters = (*owner[:2], after, until, pattern.compared, pattern.beginning, left)
         rows = yield Statement(READ_TYPES, parameters)
-        found += _events(sieve.right(EVENTS, rows))
+        found += _events(verifier.right(EVENTS, rows))
         if len(rows) < left:
             return FeedPage(found, int(until))
         after = int(rows[-1][0] or 0)
     return _page(found, after)
 
 
-def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int, sieve: RowSieve) -> Unit[FeedPage]:
+def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int, verifier: RowVerifier) -> Unit[FeedPage]:
     owner = (reader.merchant, reader.principal, after)
     [[until]] = yield Statement(SCAN, (*owner, limit))
     if until is None:
         return FeedPage([], after)
     rows = yield Statement(READ_BETWEEN, (*owner, until, *moments))
-    return FeedPage(_events(sieve.right(EVENTS, rows)), int(until))
+    return FeedPage(_events(verifier.right(EVENTS, rows)), int(until))
 
 
 def _forget(before_ms: int, limit: int) -> Unit[bool]:

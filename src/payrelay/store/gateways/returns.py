@@ -21,7 +21,7 @@ from payrelay.core.orders.joining import PaymentFacts, facts_of_one
 from payrelay.core.orders.received_again import RETURNED, failures_in, is_in_question, received_ms
 from payrelay.core.orders.taken import record_of
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.store.digests.rows import RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowVerifier
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.orders.facts import AGAIN, facts_and_rows
@@ -70,7 +70,7 @@ def _lock(merchant: str, payment_ids: Sequence[str]) -> Statement:
 
 def _facts(merchant: str, payment_id: str, key: RowKey) -> Unit[PaymentFacts]:
     wanted = OrderFacts(order_id=None, payment_id=payment_id)
-    facts, _ = yield from facts_and_rows(merchant, wanted, RowSieve(key))
+    facts, _ = yield from facts_and_rows(merchant, wanted, RowVerifier(key))
     return facts_of_one(facts)
 
 

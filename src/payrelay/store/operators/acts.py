@@ -22,7 +22,7 @@ from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.operators.operator import NewAct, Operator, OperatorAct, is_live
 from payrelay.core.operators.roles import Act, require_may
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowVerifier
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.operators import acts as statements
@@ -75,7 +75,7 @@ class OperatorActs:
     def operator(self, operator_id: str) -> Unit[Operator | None]:
         """Reads an operator within a unit of work; None where there is none, or the row's digest is wrong."""
         rows = yield Statement(GET_OPERATOR, (operator_id,))
-        right = RowSieve(self._rows).values(OPERATORS, rows)
+        right = RowVerifier(self._rows).values(OPERATORS, rows)
         return right[0] if right else None
 
     async def written(self, unit: Callable[[], Unit[T]]) -> T:
@@ -113,7 +113,7 @@ class OperatorActs:
 
     def _required(self, new: NewAct, acts: tuple[Act, ...]) -> Unit[None]:
         operator = yield from self.operator(new.operator_id)
-        sessions = RowSieve(self._rows).values(CONSOLE_SESSIONS, (yield Statement(GET_SESSION, (new.session_id,))))
+        sessions = RowVerifier(self._rows).values(CONSOLE_SESSIONS, (yield Statement(GET_SESSION, (new.session_id,))))
         session = sessions[0] if sessions else None
         if operator is None or session is None or not is_live(session, operator, new.at_ms):
             raise Refusal(Code.FORBIDDEN, SESSION_OVER)

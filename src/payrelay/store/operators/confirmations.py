@@ -97,7 +97,7 @@ class Confirmations:
         """Raises NotRecent where a refund and those before it are too much; behind its line no other comes between."""
         parameters = (act.operator_id, small.currency)
         rows = yield Statement(REFUNDED_SINCE, parameters)
-        known = self._rows.sieve().values(CONSOLE_CONFIRMATIONS, rows)
+        known = self._rows.verifier().values(CONSOLE_CONFIRMATIONS, rows)
         others = [each for each in known if each.id != changed.id]
         small_ones = filter(is_without_factor, others)
         if sum(each.amount_minor or 0 for each in (changed, *small_ones)) > small.limit_minor:

@@ -187,7 +187,7 @@ class Operators:
             raise Outdated("what lets the operator in was changed since it was read")
 
     def _right(self, rows: Sequence[Row]) -> _Operators:
-        return self._rows.sieve().values(OPERATORS, rows)
+        return self._rows.verifier().values(OPERATORS, rows)
 
     def _changed(self, operator: Operator, change: OperatorChange, number: int, sealed: bytes | None) -> Unit[None]:
         yield from _must(self._put(statements.CHANGE_OPERATOR, operator, number or operator.act))

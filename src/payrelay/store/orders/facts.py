@@ -21,7 +21,7 @@ from payrelay.core.orders.facts import (
     ToldChargeback,
 )
 from payrelay.core.payments.operation import Kind, captured_guard
-from payrelay.store.digests.rows import RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowVerifier
 from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.rows import StructT
@@ -55,28 +55,28 @@ class Orders:
 
     async def facts_of_order(self, merchant: str, order_id: str) -> OrderFacts:
         """Reads all that is stored of an order's money, as of one moment. Reports wrong rows. Raises StoreError."""
-        return await self._rows.sifted(lambda sieve: self._facts(merchant, order_id, None, sieve))
+        return await self._rows.verified(lambda verifier: self._facts(merchant, order_id, None, verifier))
 
     async def facts_of_payment(self, merchant: str, payment_id: str) -> OrderFacts:
         """Reads all that is stored of one payment, as ``facts_of_order`` does, and nothing else of its order."""
-        return await self._rows.sifted(lambda sieve: self._facts(merchant, None, payment_id, sieve))
+        return await self._rows.verified(lambda verifier: self._facts(merchant, None, payment_id, verifier))
 
     def facts_within(self, merchant: str, payment_id: str) -> Unit[OrderFacts]:
         """Reads the facts of one payment within a unit of work that stores something; wrong rows aren't reported.
 
         What the unit stores is one row, which isn't counted where there may be too many.
         """
-        return self._facts(merchant, None, payment_id, self._rows.sieve(), stored=1)
+        return self._facts(merchant, None, payment_id, self._rows.verifier(), stored=1)
 
     def _facts(
-        self, merchant: str, order_id: str | None, payment_id: str | None, sieve: RowSieve, *, stored: int = 0
+        self, merchant: str, order_id: str | None, payment_id: str | None, verifier: RowVerifier, *, stored: int = 0
     ) -> Unit[OrderFacts]:
         wanted = OrderFacts(order_id=order_id, payment_id=payment_id)
-        return (yield from facts_and_rows(merchant, wanted, sieve, rows_max=self._rows_max + stored))[0]
+        return (yield from facts_and_rows(merchant, wanted, verifier, rows_max=self._rows_max + stored))[0]
 
 
 def facts_and_rows(
-    merchant: str, wanted: OrderFacts, sieve: RowSieve, *, rows_max: int = ROWS_MAX
+    merchant: str, wanted: OrderFacts, verifier: RowVerifier, *, rows_max: int = ROWS_MAX
 ) -> Unit[tuple[OrderFacts, Mapping[str, Sequence[Row]]]]:
     """Reads the facts of an order or of one payment, which ``wanted`` names, within a unit of work.
 
@@ -88,9 +88,9 @@ def facts_and_rows(
     counts = Counter(each.table.name for each in found.values())
     right: dict[str, list[Row]] = defaultdict(list)
     for each in found.values():
-        right[each.table.name] += sieve.right(each.table, [each.row])
+        right[each.table.name] += verifier.right(each.table, [each.row])
     is_complete = max(counts.values(), default=0) <= rows_max
-    read = msgspec.structs.replace(wanted, wrong=tuple(sorted(set(sieve.wrong))), is_complete=is_complete)
+    read = msgspec.structs.replace(wanted, wrong=tuple(sorted(set(verifier.wrong))), is_complete=is_complete)
     return _facts_in(right, read), right
 
 

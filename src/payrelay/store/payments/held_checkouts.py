@@ -5,7 +5,7 @@ from payrelay.core.checkouts.checkout_proof import is_authorized_by
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.taken import page_let_go
 from payrelay.core.payments.operation import JournalEntry, Operation
-from payrelay.store.digests.rows import RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowVerifier
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.events import outbox
 from payrelay.store.orders.facts import facts_and_rows
@@ -30,7 +30,7 @@ def complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> U
 def end_hold(void: Operation, entry: JournalEntry, key: RowKey) -> Unit[None]:
     """Ends the notified checkout of a void's order where nothing is left of its hold, and writes the event of that."""
     yield Statement(statements.LOCK_ORDER, (void.merchant, void.order_id))
-    facts, _ = yield from facts_and_rows(void.merchant, OrderFacts(order_id=void.order_id), RowSieve(key))
+    facts, _ = yield from facts_and_rows(void.merchant, OrderFacts(order_id=void.order_id), RowVerifier(key))
     page = page_let_go(facts, now_ms=entry.at_ms)
     ended = None if page is None else advance(page, CheckoutEvent.HOLD_ENDED, at_ms=entry.at_ms)
     if ended is not None:

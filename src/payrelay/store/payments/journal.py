@@ -269,7 +269,7 @@ class Journal:
 
     async def has_failed(self, refund: Operation) -> bool:
         """Tells whether a refund that succeeded failed later, as the gateway's record shows."""
-        return bool(await self._rows.sifted(lambda sieve: failed_among(refund.merchant, [refund.id], sieve)))
+        return bool(await self._rows.verified(lambda verifier: failed_among(refund.merchant, [refund.id], verifier)))
 
     async def answer_of(self, operation_id: str) -> Answer | None:
         """Reads the stored answer of an operation; None where there is none, and where it is no longer kept."""

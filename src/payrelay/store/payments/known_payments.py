@@ -6,7 +6,7 @@ import msgspec
 
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentStatus, TakenPayment, payment_number
-from payrelay.store.digests.rows import RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowVerifier
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
@@ -134,13 +134,15 @@ class KnownPayments:
 
     async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
         """Reads at most ``limit`` payments, newest first; for operators."""
-        return await self._rows.sifted(lambda sieve: _list(filters, min(limit, PAYMENTS_MAX), sieve), is_page=True)
+        return await self._rows.verified(
+            lambda verifier: _list(filters, min(limit, PAYMENTS_MAX), verifier), is_page=True
+        )
 
 
-def _list(filters: PaymentFilter, limit: int, sieve: RowSieve) -> Unit[list[PaymentSummary]]:
+def _list(filters: PaymentFilter, limit: int, verifier: RowVerifier) -> Unit[list[PaymentSummary]]:
     summaries = []
     for merchant, payment_id in (yield from _newest(filters, limit)):
-        summaries.append((yield from _summary(merchant, payment_id, sieve)))
+        summaries.append((yield from _summary(merchant, payment_id, verifier)))
     return summaries
 
 
@@ -162,12 +164,12 @@ def _newest(filters: PaymentFilter, limit: int) -> Unit[list[tuple[str, str]]]:
     return by_id[:limit]
 
 
-def _summary(merchant: str, payment_id: str, sieve: RowSieve) -> Unit[PaymentSummary]:
+def _summary(merchant: str, payment_id: str, verifier: RowVerifier) -> Unit[PaymentSummary]:
     key = (merchant, payment_id)
     seen = yield Statement(statements.PAYMENT_SEEN, key)
     owners = yield Statement(statements.OWNERS_OF, key)
     refunds = yield Statement(statements.REFUNDS_OF, key)
-    chargebacks = sieve.right(CHARGEBACKS, (yield Statement(CHARGEBACK_OF_PAYMENT, key)))
+    chargebacks = verifier.right(CHARGEBACKS, (yield Statement(CHARGEBACK_OF_PAYMENT, key)))
     noted = [moment for row in chargebacks if isinstance(moment := row[_NOTED_AT], int)]
     return PaymentSummary(
         merchant=merchant,

@@ -19,7 +19,7 @@ from payrelay.core.payments.audit_chain import (
 )
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import CallCleared, StoreUnusable
-from payrelay.store.digests.rows import RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowVerifier
 from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
@@ -175,10 +175,10 @@ def _record_statement(
     return Statement(statements.RECORDS[choice], parameters + told, is_whole=True)
 
 
-def failed_among(merchant: str, ids: Sequence[str], sieve: RowSieve) -> Unit[dict[str, int]]:
+def failed_among(merchant: str, ids: Sequence[str], verifier: RowVerifier) -> Unit[dict[str, int]]:
     """Gives those of some operations that are refunds which failed later, and when that became known."""
     rows = yield Statement(statements.FAILED_AMONG, (merchant, msgspec.json.encode(ids).decode()))
-    return {str(row[0]): int(str(row[-1])) for row in sieve.right(FAILED_REFUNDS, rows)}
+    return {str(row[0]): int(str(row[-1])) for row in verifier.right(FAILED_REFUNDS, rows)}
 
 
 def link_of(row: Row) -> tuple[Link, str]:

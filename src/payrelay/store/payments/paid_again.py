@@ -27,7 +27,7 @@ from payrelay.core.orders.paid_again import (
     payments_in,
 )
 from payrelay.store.access.owners import owners_of_order
-from payrelay.store.digests.rows import ALERT_VERSION, RowDigests, RowKey, RowSieve
+from payrelay.store.digests.rows import ALERT_VERSION, RowDigests, RowKey, RowVerifier
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import outbox
 from payrelay.store.imports.payments import is_imported
@@ -76,7 +76,7 @@ class PaidAgain:
         Of those that only the gateway's record shows, the ones that were told are among them. Reports wrong rows.
         Raises StoreUnavailable.
         """
-        return await self._rows.sifted(lambda sieve: _with_told(merchant, order_id, sieve, now_ms))
+        return await self._rows.verified(lambda verifier: _with_told(merchant, order_id, verifier, now_ms))
 
     async def both(self, told: "PaidAgainAlert", *, now_ms: int) -> tuple[OrderPayment | None, OrderPayment | None]:
         """Reads the payments that an alert is about: the further one, and the oldest other one that counts.
@@ -113,7 +113,7 @@ def tell_if_paid_again(further: OrderPayment, *, at_ms: int, key: RowKey, of_pla
     is the first; 0 where it stores none. Gives whether anything was written.
     """
     yield Statement(LOCK_ORDER, (f"{further.merchant}/{further.order_id}",))
-    _, known = yield from _of_order(further.merchant, further.order_id, RowSieve(key), at_ms)
+    _, known = yield from _of_order(further.merchant, further.order_id, RowVerifier(key), at_ms)
     plan = further.plan
     if not of_plan:
         plan = next((each.plan for each in known if each.payment_id == further.payment_id), None)
@@ -155,22 +155,22 @@ def _newest(names: str, since_ms: int, limit: int) -> Statement:
 
 
 def _with_told(
-    merchant: str, order_id: str, sieve: RowSieve, now_ms: int
+    merchant: str, order_id: str, verifier: RowVerifier, now_ms: int
 ) -> Unit[tuple[OrderFacts, list[OrderPayment]]]:
     rows = yield _newest(_name(merchant, order_id, ""), 0, TOLD_MAX)
     told = [told_in(str(name)) for name, _ in rows]
     numbers = frozenset(each.identity for each in told if each.order_id == order_id)
-    return (yield from _of_order(merchant, order_id, sieve, now_ms, told=numbers))
+    return (yield from _of_order(merchant, order_id, verifier, now_ms, told=numbers))
 
 
 def _of_order(
-    merchant: str, order_id: str, sieve: RowSieve, now_ms: int, *, told: frozenset[str] = frozenset()
+    merchant: str, order_id: str, verifier: RowVerifier, now_ms: int, *, told: frozenset[str] = frozenset()
 ) -> Unit[tuple[OrderFacts, list[OrderPayment]]]:
     """Reads an order's facts, and its payments that took money, the oldest first, and each as often as it is known.
 
     Of those that only the gateway's record shows, it gives the ones whose numbers are in ``told``.
     """
-    facts, rows = yield from facts_and_rows(merchant, OrderFacts(order_id=order_id), sieve)
+    facts, rows = yield from facts_and_rows(merchant, OrderFacts(order_id=order_id), verifier)
     imported = map(IMPORTED_PAYMENTS.value, rows.get(IMPORTED_PAYMENTS.name, ()))
     more = [*map(of_import, imported), *_installments(rows)]
     known = payments_in(facts, more, now_ms=now_ms)

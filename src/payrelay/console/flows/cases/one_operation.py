@@ -2,8 +2,8 @@
 
 import msgspec
 
+from payrelay.console.flows.cases.event_moments import of_chargeback
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.cases.told_moments import of_chargeback
 from payrelay.console.rules.timeline import Moment, of_operation
 from payrelay.core.operators.roles import Act, Field
 from payrelay.core.payments.operation import Operation

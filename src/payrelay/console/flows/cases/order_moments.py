@@ -1,6 +1,6 @@
 """What happened to one order: the moments of its rows, and those that other stores have of them."""
 
-from payrelay.console.flows.cases import told_moments
+from payrelay.console.flows.cases import event_moments
 from payrelay.console.flows.cases.order_rows import OrderRows
 from payrelay.console.flows.cases.parts import CaseParts
 from payrelay.console.rules.timeline import Moment, Tone, of_checkout, of_notification, of_operation
@@ -30,14 +30,14 @@ async def moments_of(
         subscription = summary.subscription
         tried = await parts.searches.installments(subscription.merchant, subscription.subscription_id)
         rows.installments += tried
-        moments += told_moments.of_subscription(summary, tried)
+        moments += event_moments.of_subscription(summary, tried)
     for merchant in sorted(merchants):
         for payment_id in rows.payments:
             chargeback = await parts.relay.money.chargebacks.of_payment(merchant, payment_id)
             is_won = payment_id in money.won
-            moments += [] if chargeback is None else [told_moments.of_chargeback(chargeback, is_won=is_won)]
-        told = await parts.told.about(merchant, _subjects(rows))
-        moments += told_moments.of_events(told.events, told.deliveries)
+            moments += [] if chargeback is None else [event_moments.of_chargeback(chargeback, is_won=is_won)]
+        told = await parts.sent.about(merchant, _subjects(rows))
+        moments += event_moments.of_events(told.events, told.deliveries)
     return moments
 
 

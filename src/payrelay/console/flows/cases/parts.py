@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from payrelay.console.runtime.budget_samples import BudgetSamples
 from payrelay.console.store.searches import Searches
-from payrelay.console.store.told import ToldEvents
+from payrelay.console.store.sent_events import SentEvents
 from payrelay.console.store.trends import Trends
 from payrelay.flows.relay import Relay
 from payrelay.store.opened_store import OpenedStore
@@ -17,14 +17,14 @@ class CaseParts:
     Attributes:
         relay: what every flow works with.
         searches: finds operations and checkouts.
-        told: reads events and their deliveries.
+        sent: reads events and their deliveries.
         trends: counts for the overview.
         budgets: what this process saw of the accounts' budgets.
     """
 
     relay: Relay
     searches: Searches
-    told: ToldEvents
+    sent: SentEvents
     trends: Trends
     budgets: BudgetSamples
 
@@ -35,7 +35,7 @@ def case_parts(store: OpenedStore, relay: Relay) -> CaseParts:
     return CaseParts(
         relay=relay,
         searches=Searches(store.database, store.rows),
-        told=ToldEvents(store.rows),
+        sent=SentEvents(store.rows),
         trends=Trends(store.database),
         budgets=BudgetSamples(
             lambda: {name: account.rate_limiter.snapshot() for name, account in accounts.items()}, relay.clock

@@ -27,7 +27,7 @@ from payrelay.core.operators.confirmations import (
 from payrelay.core.operators.roles import HAVE_OWN_LINE, Act
 from payrelay.errors import Code, Refusal, StillRunning, StoreError
 from payrelay.flows.operators.acting import ActResult, ActTarget, ConfirmedAct
-from payrelay.flows.operators.acts.actables import Actables
+from payrelay.flows.operators.acts.act_registry import ActRegistry
 from payrelay.flows.operators.acts.fields import client_of, details_of, fields_of
 from payrelay.flows.operators.acts.results import operation_of
 from payrelay.flows.operators.acts.stale import StalePageError, line_of, require_fresh
@@ -185,7 +185,7 @@ async def existing_target(relay: Relay, actor: Actor, noun: str, id_: str) -> Ac
 
     Raises Refusal (forbidden, not_found), StoreError.
     """
-    actor.require(relay.find(Actables).seen_by.get(noun, Act.LOOK))
+    actor.require(relay.find(ActRegistry).seen_by.get(noun, Act.LOOK))
     target = await target_of(relay, noun, id_)
     if target is None:
         raise Refusal(Code.NOT_FOUND, "there is nothing with this id")
@@ -286,7 +286,7 @@ async def _done(parts: OperatorParts, relay: Relay, act: ConfirmedAct) -> None:
 async def _tried(relay: Relay, act: ConfirmedAct) -> tuple[ConfirmationState | None, ActResult]:
     nothing = ActResult(said="")
     try:
-        result = await relay.find(Actables).carried_out[act.confirmation.act_name](relay, act)
+        result = await relay.find(ActRegistry).carried_out[act.confirmation.act_name](relay, act)
     except StillRunning:
         return None, nothing
     except Refusal as refusal:

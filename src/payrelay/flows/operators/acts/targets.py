@@ -14,7 +14,7 @@ from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, Operation, Sta
 from payrelay.core.payments.payment import plain_number
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.operators.acting import ActTarget
-from payrelay.flows.operators.acts.actables import Actables, ReadTarget
+from payrelay.flows.operators.acts.act_registry import ActRegistry, ReadTarget
 from payrelay.flows.operators.decidable import decisions_on
 from payrelay.flows.relay import Relay
 from payrelay.store.access.owners import NOT_TOLD
@@ -27,7 +27,7 @@ _ON_AUTHORIZATION: Final = (Act.CAPTURE, Act.VOID)
 
 async def target_of(relay: Relay, noun: str, id_: str) -> ActTarget | None:
     """Reads something that can be acted on; None where there is no such thing. Raises StoreError."""
-    reader = relay.find(Actables).readers.get(noun)
+    reader = relay.find(ActRegistry).readers.get(noun)
     return None if reader is None else await reader(relay, id_)
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from payrelay.core.access.credential import stand_in
+from payrelay.core.access.credential import credential_for
 from payrelay.core.calls import Capture, Charge, Effect, Refund, RetrySubscription
 from payrelay.core.customers.customer import is_handle
 from payrelay.core.payments.operation import Operation
@@ -23,7 +23,7 @@ def request_of_held(relay: Relay, held: Operation) -> Request:
     """
     return Request(
         gateway=relay.account(held.account),
-        credential=stand_in(held.principal, created_at_ms=held.created_at_ms),
+        credential=credential_for(held.principal, created_at_ms=held.created_at_ms),
         request_id=held.request_id,
         idempotency_key=held.idempotency_key,
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.credential import stand_in
+from payrelay.core.access.credential import credential_for
 from payrelay.core.calls import Refund
 from payrelay.core.money import money_text
 from payrelay.core.operators.confirmations import Confirmation
@@ -62,7 +62,7 @@ def request_for(relay: Relay, account: str, principal: str, operator: str, reque
 
     Raises Refusal (not_found) where the account isn't configured any more.
     """
-    credential = stand_in(principal, created_at_ms=0)
+    credential = credential_for(principal, created_at_ms=0)
     return Request(gateway=relay.account(account), credential=credential, request_id=request_id, operator=operator)
 
 

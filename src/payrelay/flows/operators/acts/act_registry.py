@@ -16,7 +16,7 @@ Raises Refusal where nothing was done, StillRunning where it is under way, Store
 """
 
 
-class Actables(NamedTuple):
+class ActRegistry(NamedTuple):
     """What operators act on, of the relay and of each part.
 
     Attributes:
@@ -29,9 +29,9 @@ class Actables(NamedTuple):
     seen_by: Mapping[str, Act]
     carried_out: Mapping[Act, CarryOut]
 
-    def with_those_of(self, other: "Actables") -> "Actables":
+    def with_those_of(self, other: "ActRegistry") -> "ActRegistry":
         """Gives these and others, none of which has the name of another."""
-        return Actables(
+        return ActRegistry(
             {**self.readers, **other.readers},
             {**self.seen_by, **other.seen_by},
             {**self.carried_out, **other.carried_out},

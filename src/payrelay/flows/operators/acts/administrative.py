@@ -14,7 +14,7 @@ from payrelay.flows.customers.erase_customer import erase
 from payrelay.flows.events.manage_endpoints import Owner, ReplayedEvents, replay_events, send_test_event
 from payrelay.flows.notifications.replay_notification import NotReplayedError, UnknownNotificationError, replay
 from payrelay.flows.operators.acting import ActResult, ConfirmedAct
-from payrelay.flows.operators.acts.actables import CarryOut
+from payrelay.flows.operators.acts.act_registry import CarryOut
 from payrelay.flows.operators.pause_account import pause_account, resume_account
 from payrelay.flows.relay import Relay
 
@@ -92,7 +92,7 @@ async def _revoke_key(relay: Relay, act: ConfirmedAct) -> ActResult:
 
 STILL_PAYABLE: Final = " A form of it is out, and can't be taken back: the customer may still pay by it."
 
-UPKEEP: Final[dict[Act, CarryOut]] = {
+ADMINISTRATIVE: Final[dict[Act, CarryOut]] = {
     Act.CLOSE_CHECKOUT: _close_checkout,
     Act.PAUSE_ACCOUNT: _pause,
     Act.RESUME_ACCOUNT: _resume,

@@ -5,7 +5,7 @@ from typing import Final
 
 from payrelay.console.rules.timeline import Moment, Tone, rows_of
 from payrelay.console.store.searches import KnownInstallment
-from payrelay.console.store.told import DeliveryTo
+from payrelay.console.store.sent_events import DeliveryTo
 from payrelay.core.events.delivery import DeliveryState
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.money import money_text

@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.console.store.statements import searches as statements
 from payrelay.core.events.event import PublishedEvent
-from payrelay.store.digests.rows import RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowVerifier
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.deliveries import Delivery
@@ -37,7 +37,7 @@ class Told(msgspec.Struct, frozen=True):
     deliveries: list[DeliveryTo]
 
 
-class ToldEvents:
+class SentEvents:
     """Reads events and their deliveries, whoever gets them."""
 
     def __init__(self, rows: RowDigests) -> None:
@@ -45,14 +45,16 @@ class ToldEvents:
 
     async def about(self, merchant: str, subjects: Sequence[str]) -> Told:
         """Reads the events about these subjects. Raises StoreUnavailable, also where it takes too long."""
-        return await self._rows.sifted(lambda sieve: _about(merchant, subjects[:SUBJECTS_MAX], sieve), is_page=True)
+        return await self._rows.verified(
+            lambda verifier: _about(merchant, subjects[:SUBJECTS_MAX], verifier), is_page=True
+        )
 
 
-def _about(merchant: str, subjects: Sequence[str], sieve: RowSieve) -> Unit[Told]:
+def _about(merchant: str, subjects: Sequence[str], verifier: RowVerifier) -> Unit[Told]:
     found: dict[int, PublishedEvent] = {}
     for subject in subjects:
         rows = yield Statement(statements.EVENTS_ABOUT, (subject, merchant, EVENTS_MAX))
-        for row in sieve.right(EVENTS, rows):
+        for row in verifier.right(EVENTS, rows):
             event = event_of(row)
             found[event.position] = event
     events = [found[position] for position in sorted(found)]
