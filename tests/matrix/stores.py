@@ -16,11 +16,6 @@ from tests.postgresql_server import PostgresqlServer
 from tests.scenarios import program
 from tests.scenarios.waiting import until
 
-from payrelay.clock import Clock
-from payrelay.core.seal_keys import parse_keys
-from payrelay.store import open_database
-from payrelay.store.engine.sealing import Seal
-
 SEALING_KEY: Final = base64.b64encode(bytes(range(32))).decode()
 NOBODY: Final = {
     "PAYRELAY_GATEWAYS__GATEWAY__BASE_URL": "http://127.0.0.1:9",
@@ -91,7 +86,7 @@ class Postgresql:
         """Copies the database inside the server, and has it count as one that was made there."""
         name = f"{self._prefix}_{next(self._numbers)}"
         self._server.create(name, self._prefix)
-        asyncio.run(_begin(self._server.url(name)))
+        asyncio.run(begin_where_it_is(self._server.url(name), SEALING_KEY))
         return self._settings(name)
 
     def drop(self, environment: dict[str, str]) -> None:
@@ -101,14 +96,6 @@ class Postgresql:
 
     def _settings(self, name: str) -> dict[str, str]:
         return {"PAYRELAY_DATABASE_URL": self._server.url(name), "PAYRELAY_ENCRYPTION_KEY": SEALING_KEY}
-
-
-async def _begin(url: str) -> None:
-    database = await open_database(url, clock=Clock(), owner=False)
-    try:
-        await begin_where_it_is(database, Seal(parse_keys(SEALING_KEY)))
-    finally:
-        await database.close()
 
 
 def prepared(folder: Path, settings: dict[str, str]) -> str:

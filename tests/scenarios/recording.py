@@ -118,14 +118,14 @@ def charge(**changes: object) -> dict[str, object]:
 
 
 LOST = Call(body=charge(order_id="LostOrder"), key="lost-1", fault=("cut_after", "LostOrder"))
-LOST_TOO = Call(body=charge(order_id="LostOrder2"), key="lost-2", fault=("cut_after", "LostOrder2"))
+PENDING = Call(body=charge(order_id="SlowOrder"), fault=("pending", "SlowOrder"))
 # The connection to the gateway is kept alive until something cuts it.
 CUT = Call(body=charge(order_id="LostOrder3"), key="lost-4", fault=("cut_after", "LostOrder3"))
 SHOWN_LATE = Call(body=charge(order_id="ShownLate"), key="shown-late", fault=("late_visibility", "ShownLate"))
 OPEN_PAGE = Call(path="/checkouts", body=CHECKOUT, key="page-1")
 SAME = Call(body=charge(order_id="SameOrder"), key="same")
 CALLS: Final = {
-    "pending": Call(body=charge(order_id="SlowOrder"), fault=("pending", "SlowOrder")),
+    "pending": PENDING,
     "outcome_unknown": LOST,
     "malformed_request": Call(body=b'{"type":"PAYMENT"'),
     "bad_key": Call(body=CHARGE, key="two words"),
@@ -141,7 +141,7 @@ CALLS: Final = {
     "no_endpoint": Call(method="GET", path=f"/endpoints/end_{NOBODY}"),
     "no_client_token": Call(method="DELETE", path=f"/client-tokens/ct_{NOBODY}"),
     "method_not_allowed": Call(method="DELETE", path="/operations"),
-    "in_progress": Call(body=charge(order_id="LostOrder2"), key="lost-3", before=(LOST_TOO,)),
+    "in_progress": Call(body=charge(order_id="SlowOrder"), key="slow-2", before=(PENDING,)),
     "open_page": Call(path="/checkouts", body={**CHECKOUT, "amount": 1200}, key="page-2", before=(OPEN_PAGE,)),
     "not_eligible": Call(path="/subscriptions/420075000003/retry"),
     "no_recovery": Call(path="/recovery/acknowledgement", body={"incarnation": 1}),

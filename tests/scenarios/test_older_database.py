@@ -1,5 +1,6 @@
 """An older copy of the database is put back: the service sees it by its marks, and nobody is charged a second time."""
 
+import asyncio
 import base64
 import http.client
 import shutil
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from tests.draws import drawn_uuid
+from tests.identities import begin_where_it_is
 from tests.scenarios import gateway_double as payhere
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import ENCRYPTION_KEY_NAME, Program
@@ -36,6 +38,7 @@ def on_postgresql(
     def copy(source: str, target: str) -> None:
         run("dropdb", "--if-exists", "--force", name + target)
         run("createdb", "-T", name + source, name + target)
+        asyncio.run(begin_where_it_is(postgresql_server.url(name + target), SEALING_KEY))
 
     run("createdb", name)
     store = {"PAYRELAY_DATABASE_URL": postgresql_server.url(name), ENCRYPTION_KEY_NAME: SEALING_KEY}
@@ -127,7 +130,7 @@ def test_an_older_file_is_noticed_and_nothing_takes_effect(own: Scene) -> None:
 def test_an_older_postgresql_database_is_noticed_too(
     on_postgresql: tuple[Scene, Callable[[str, str], None]],
 ) -> None:
-    """A restored dump, or a promoted server, lacks what came after it just as a file does."""
+    """A standby that was promoted lacks what came after it just as a file does."""
     own, copy = on_postgresql
     marks = own.program.folder / "marks"
     known = _charge(own, marks)

@@ -5,6 +5,7 @@ counted. So a request of one kind is made many times: the lowest quartile of eac
 of each is compared with it.
 """
 
+import asyncio
 import os
 import socket
 import sqlite3
@@ -31,6 +32,8 @@ STATEMENT: Final = "statements"
 COMMITS: Final = "commits"
 SYNCS: Final = "syncs"
 ROUND_TRIPS: Final = "round trips"
+_EARLIER: Final = asyncio.TimerHandle.__lt__.__code__
+"""How often the event loop compares timers depends on how many wait, and so on how busy the machine is."""
 _STARTUP_LENGTH: Final = 8
 """Bytes of a message's length and code, of the messages that come before a session."""
 _HEAD: Final = 5
@@ -69,7 +72,7 @@ class Work:
 
         A library's function counts for the room on whose behalf it runs. What nobody of ours called counts for nobody.
         """
-        if self._is_on and event == "call":
+        if self._is_on and event == "call" and frame.f_code is not _EARLIER:
             room = self._room_of(frame)
             if room is not None:
                 self._counted[f"calls in {room}"] += 1
