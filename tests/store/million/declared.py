@@ -1,25 +1,33 @@
 """Every statement that the program declares, by the name under which it is declared."""
 
 import importlib
+import importlib.util
+import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from typing import Final
 
-from payrelay.store import statements
+from tests.sources import PARTS
+
 from payrelay.store.engine.queries import Query
 
 _HELD_IN: Final = (tuple, list)
 
 
 def declared() -> dict[str, Query]:
-    """Finds the queries in all modules of ``statements``, also those in tuples and dictionaries."""
+    """Finds the queries in all modules of the stores, the parts' too, also those in tuples and dictionaries."""
     found: dict[str, Query] = {}
-    for module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__}."):
-        names = vars(importlib.import_module(module.name))
-        short = module.name.removeprefix(f"{statements.__name__}.")
-        for name, value in names.items():
-            if name.isupper():
-                found |= {f"{short}.{path}": each for path, each in _queries(name, value)}
+    for store in ("payrelay.store", *(f"payrelay.{part}.store" for part in PARTS)):
+        if importlib.util.find_spec(store) is None:
+            continue
+        for module in pkgutil.walk_packages(importlib.import_module(store).__path__, f"{store}."):
+            loaded = importlib.import_module(module.name)
+            source = inspect.getsource(loaded)
+            short = module.name.removeprefix(f"{store}.").removeprefix("statements.")
+            for name, value in vars(loaded).items():
+                if name.isupper() and re.search(rf"^{name}\b.*=", source, re.MULTILINE):  # and isn't imported there
+                    found |= {f"{short}.{path}": each for path, each in _queries(name, value)}
     return _each_once(found)
 
 
