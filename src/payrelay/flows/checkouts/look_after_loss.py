@@ -29,7 +29,7 @@ from payrelay.flows.checkouts.finish_checkout import INQUIRY_WAIT_S, RECOVERED, 
 from payrelay.flows.checkouts.search_for_checkout import NoObservationError, search_for_checkout, shows_no_plan
 from payrelay.flows.order_search import OrderSearch, search_of
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.control_query import control_query
+from payrelay.flows.resolution.control_query import shared_control
 
 
 async def look_after_loss(relay: Relay, checkout: Checkout) -> Checkout:
@@ -95,5 +95,4 @@ async def _is_search_working(relay: Relay, checkout: Checkout, search: OrderSear
         priority=search.priority,
         requester=search.requester,
     )
-    make = partial(control_query, relay, checkout.merchant, checkout.order_id, inquire)
-    return await relay.control_queries.result(checkout.merchant, relay.clock, make) is Control.FOUND
+    return await shared_control(relay, checkout.merchant, checkout.order_id, inquire) is Control.FOUND

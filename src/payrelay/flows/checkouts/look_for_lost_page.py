@@ -13,7 +13,7 @@ from payrelay.core.payments.proof import Control
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.doubted_payments import unexplained_among
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.control_query import control_query, inquire_for
+from payrelay.flows.resolution.control_query import inquire_for, shared_control
 from payrelay.gateways.gateway import Gateway
 from payrelay.store.alerts import ORDER_ROW
 
@@ -78,5 +78,4 @@ async def _require_explained(relay: Relay, request: Request, order_id: str, sinc
 
 
 async def _control(relay: Relay, request: Request, account: Gateway, order_id: str) -> Control:
-    make = partial(control_query, relay, account.merchant, order_id, partial(inquire_for, relay, request))
-    return await relay.control_queries.result(account.merchant, relay.clock, make)
+    return await shared_control(relay, account.merchant, order_id, partial(inquire_for, relay, request))

@@ -1,5 +1,6 @@
 """Searches for an order that is known to be paid: only a search that works can show that a payment is missing."""
 
+from functools import partial
 from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
@@ -36,6 +37,12 @@ async def _reported_order(relay: Relay, merchant: str, order_id: str | None) -> 
     reports = (await relay.database.lost_commits.identity()).current.reports
     named = [each.paid_order for each in reports if each.account in accounts and each.paid_order != order_id]
     return next((each for each in reversed(named) if each is not None), None)
+
+
+async def shared_control(relay: Relay, merchant: str, order_id: str | None, inquire: Inquire) -> Control:
+    """Gives the result of ``control_query``; all who ask for the merchant share it for a while. Raises StoreError."""
+    make = partial(control_query, relay, merchant, order_id, inquire)
+    return await relay.control_queries.result(merchant, relay.clock, make)
 
 
 async def inquire_for(relay: Relay, request: Request, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:

@@ -14,7 +14,6 @@ Rules:
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import date
 from enum import Enum, auto
-from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -24,7 +23,7 @@ from payrelay.core.payments.payment import NoObservation, Observation, Payment, 
 from payrelay.core.payments.proof import Control
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.control_query import control_query
+from payrelay.flows.resolution.control_query import shared_control
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.reconciliation.flows.scope import BooksScope
@@ -163,8 +162,7 @@ async def _search(relay: Relay, scope: BooksScope, gateway: Gateway, name: str, 
     if not payments:
         if isinstance(question, PaymentsOfSubscription):
             return _Came.UNPROVED
-        make = partial(control_query, relay, scope.merchant, question.order_id, inquire)
-        control = await relay.control_queries.result(scope.merchant, relay.clock, make)
+        control = await shared_control(relay, scope.merchant, question.order_id, inquire)
         if control is not Control.FOUND:
             return _Came.UNPROVED if control is Control.NONE_KNOWN else _Came.FAILED
     lines = [each for payment in payments if (each := _line(payment, scope, asked_ms)) is not None]

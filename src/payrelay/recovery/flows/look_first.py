@@ -15,7 +15,7 @@ from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
 from payrelay.core.payments.proof import ABSENT, Control, Match, MatchResult, evidence_of, with_plan
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.control_query import control_query, inquire_for
+from payrelay.flows.resolution.control_query import inquire_for, shared_control
 from payrelay.recovery.flows.lost_matches import LostTry, match_for_lost_try
 from payrelay.recovery.flows.unchanged import unchanged_since
 from payrelay.store.payments.journal import Condition
@@ -84,7 +84,5 @@ async def _control_beside(relay: Relay, tried: LostTry, match: Match) -> Control
         return Control.NOT_FOUND if match.seen is MatchResult.NOTHING else Control.FOUND
     if not isinstance(call, Charge):  # so are the subscription's earlier payments
         return Control.FOUND if match.payments_compared else Control.NONE_KNOWN
-    operation = tried.operation
     ask = partial(inquire_for, relay, tried.request)
-    make = partial(control_query, relay, operation.merchant, operation.order_id, ask)
-    return await relay.control_queries.result(operation.merchant, relay.clock, make)
+    return await shared_control(relay, tried.operation.merchant, tried.operation.order_id, ask)
